@@ -1,0 +1,196 @@
+package wire
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// Kind is what a message is by its envelope.
+type Kind uint8
+
+const (
+	// Invalid is the zero value; Scan never returns it without an error.
+	Invalid Kind = iota
+	// Request has a method and an id.
+	Request
+	// Notification has a method and no id.
+	Notification
+	// Response has an id and a result or an error.
+	Response
+	// Batch is an array of messages (revision 2025-03-26 only). Only Elements says something about it.
+	Batch
+)
+
+func (k Kind) String() string {
+	return [...]string{"invalid message", "request", "notification", "response", "batch"}[k]
+}
+
+// Span is a part of a message's bytes, from Start up to and without End. The zero value is absent.
+type Span struct{ Start, End int }
+
+// Message is one JSON-RPC message: its bytes as they came, and where its parts are. It is never changed; the methods
+// that edit return a new one. The slices it gives out alias its bytes and must not be written to.
+type Message struct {
+	raw                             []byte
+	kind                            Kind
+	illFormed                       bool
+	id, method, params, result, err Span
+	meta                            Span // params._meta
+}
+
+// Bytes returns the whole message without the line end.
+func (m *Message) Bytes() []byte { return m.raw }
+
+// Kind returns what the message is.
+func (m *Message) Kind() Kind { return m.kind }
+
+// IllFormed reports whether a string holds bad UTF-8 or a lone surrogate (only after a Lenient scan).
+func (m *Message) IllFormed() bool { return m.illFormed }
+
+func (m *Message) part(s Span) []byte {
+	if s.End == 0 {
+		return nil
+	}
+	return m.raw[s.Start:s.End:s.End]
+}
+
+// ID returns the id's bytes as they came, nil when there is none.
+func (m *Message) ID() []byte { return m.part(m.id) }
+
+// Key returns the id in a form that is equal for equal ids: 1, 1.0 and 1e0 are one id, and so are "a" and "\u0061".
+// Integers keep all their digits.
+func (m *Message) Key() string { return IDKey(m.ID()) }
+
+// Method returns the method's name, "" when there is none.
+func (m *Message) Method() string {
+	if m.method.End == 0 {
+		return ""
+	}
+	raw := m.raw[m.method.Start:m.method.End]
+	if s, ok := interned[string(raw)]; ok {
+		return s
+	}
+	s, _ := Unquote(raw)
+	return s
+}
+
+// Params returns the params' bytes, nil when there are none.
+func (m *Message) Params() []byte { return m.part(m.params) }
+
+// Meta returns the bytes of params._meta, nil when there is none.
+func (m *Message) Meta() []byte { return m.part(m.meta) }
+
+// Result returns the result's bytes, nil when there is none.
+func (m *Message) Result() []byte { return m.part(m.result) }
+
+// Error returns the error object's bytes, nil when there is none.
+func (m *Message) Error() []byte { return m.part(m.err) }
+
+// WithID returns m with another id, or m itself when the bytes are equal. The id must be valid JSON.
+func (m *Message) WithID(id []byte) *Message {
+	if bytes.Equal(m.ID(), id) || m.id.End == 0 {
+		return m
+	}
+	return m.splice(m.id, id)
+}
+
+// WithParams returns m with other params. A message without params gets them.
+func (m *Message) WithParams(params []byte) *Message { return m.withPart(m.params, "params", params) }
+
+// WithResult returns the response m with another result.
+func (m *Message) WithResult(result []byte) *Message { return m.withPart(m.result, "result", result) }
+
+func (m *Message) withPart(s Span, name string, value []byte) *Message {
+	if s.End != 0 {
+		return m.splice(s, value)
+	}
+	return made(SetMember(m.raw, value, name))
+}
+
+func (m *Message) splice(s Span, value []byte) *Message {
+	out := make([]byte, 0, len(m.raw)-(s.End-s.Start)+len(value))
+	out = append(out, m.raw[:s.Start]...)
+	out = append(out, value...)
+	out = append(out, m.raw[s.End:]...)
+	return made(out)
+}
+
+// made scans what this program wrote itself. That it cannot be scanned is a bug in this program: the caller's bytes were
+// not JSON.
+func made(b []byte) *Message {
+	m, err := Scan(b, Lenient)
+	if err != nil {
+		panic("bug: wire made a message it cannot read: " + err.Error())
+	}
+	return &m
+}
+
+// NewRequest makes a request. Params may be nil.
+func NewRequest(id []byte, method string, params []byte) *Message {
+	b := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
+	b = append(b, `,"method":`...)
+	return made(appendParams(AppendQuote(b, method), params))
+}
+
+// NewNotification makes a notification. Params may be nil.
+func NewNotification(method string, params []byte) *Message {
+	return made(appendParams(AppendQuote([]byte(`{"jsonrpc":"2.0","method":`), method), params))
+}
+
+func appendParams(b, params []byte) []byte {
+	if params != nil {
+		b = append(b, `,"params":`...)
+		b = append(b, params...)
+	}
+	return append(b, '}')
+}
+
+// NewResult makes a response with a result.
+func NewResult(id, result []byte) *Message {
+	return made(appendResponse(id, "result", result))
+}
+
+// NewError makes a response with an error. Data may be nil.
+func NewError(id []byte, code int, message string, data []byte) *Message {
+	return NewErrorObject(id, ErrorObject(code, message, data))
+}
+
+// NewErrorObject makes a response with an error object that is at hand as JSON.
+func NewErrorObject(id, object []byte) *Message {
+	return made(appendResponse(id, "error", object))
+}
+
+// ErrorObject makes the error member of a response. Data may be nil.
+func ErrorObject(code int, message string, data []byte) []byte {
+	b := strconv.AppendInt([]byte(`{"code":`), int64(code), 10)
+	b = AppendQuote(append(b, `,"message":`...), message)
+	if data != nil {
+		b = append(append(b, `,"data":`...), data...)
+	}
+	return append(b, '}')
+}
+
+func appendResponse(id []byte, name string, value []byte) []byte {
+	if id == nil {
+		id = []byte("null")
+	}
+	b := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
+	b = append(append(append(b, `,"`...), name...), `":`...)
+	return append(append(b, value...), '}')
+}
+
+// interned saves the allocation of a method's name.
+var interned = func() map[string]string {
+	m := map[string]string{}
+	for _, s := range []string{
+		"initialize", "ping", "server/discover", "subscriptions/listen", "logging/setLevel", "completion/complete",
+		"tools/list", "tools/call", "prompts/list", "prompts/get", "roots/list", "sampling/createMessage", "elicitation/create",
+		"resources/list", "resources/read", "resources/templates/list", "resources/subscribe", "resources/unsubscribe",
+		"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/message",
+		"notifications/roots/list_changed", "notifications/tools/list_changed", "notifications/prompts/list_changed",
+		"notifications/resources/list_changed", "notifications/resources/updated",
+	} {
+		m[strconv.Quote(s)] = s
+	}
+	return m
+}()

@@ -1,0 +1,149 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+)
+
+func TestReaderCutsLinesAndGoesOnAfterOneThatIsTooLong(t *testing.T) {
+	long := `{"result":"` + strings.Repeat("x", 300<<10) + `\\","jsonrpc":"2.0","id":42}`
+	in := "one\n\n  \r\n" + long + "\ntwo\r\n" + strings.Repeat("y", 100<<10) + "\nlast"
+	for name, src := range map[string]io.Reader{"whole": strings.NewReader(in), "byte by byte": iotest.OneByteReader(strings.NewReader(in))} {
+		t.Run(name, func(t *testing.T) {
+			r := NewReader(src, 200<<10)
+			var got []string
+			for {
+				line, err := r.Next()
+				var refused *Refusal
+				if errors.As(err, &refused) {
+					got = append(got, fmt.Sprintf("refused %s %s", refused.ID, refused.Kind))
+					continue
+				}
+				if err == io.EOF {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, clip(string(line))[:min(4, len(line))])
+			}
+			if want := "[one refused 42 response two\r yyyy last]"; fmt.Sprint(got) != want {
+				t.Errorf("got %q, want %s", got, want)
+			}
+		})
+	}
+}
+
+// blockingWriter takes nothing until it is released.
+type blockingWriter struct {
+	release chan struct{}
+	started chan struct{}
+	once    sync.Once
+	mu      sync.Mutex
+	buf     bytes.Buffer
+}
+
+func (w *blockingWriter) Write(p []byte) (int, error) {
+	w.once.Do(func() { close(w.started) })
+	<-w.release
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.buf.Write(p)
+}
+
+func TestQueueNeverWaitsAndOrderHolds(t *testing.T) {
+	dst := &blockingWriter{release: make(chan struct{}), started: make(chan struct{})}
+	w := NewWriter(dst)
+	var want strings.Builder
+	for i := range 1000 {
+		m := NewNotification(fmt.Sprintf("n/%d", i), nil)
+		if err := w.Queue(m); err != nil {
+			t.Fatal(err)
+		}
+		want.Write(m.Bytes())
+		want.WriteByte('\n')
+	}
+	close(dst.release)
+	if err := w.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if dst.buf.String() != want.String() {
+		t.Error("order or bytes are not what was queued")
+	}
+}
+
+func TestQueueGivesUpOnAPeerThatDoesNotRead(t *testing.T) {
+	dst := &blockingWriter{release: make(chan struct{}), started: make(chan struct{})}
+	defer close(dst.release)
+	w := NewWriter(dst)
+	m := NewNotification("n", append(append([]byte(`{"x":"`), bytes.Repeat([]byte("y"), 1<<20)...), `"}`...))
+	for range 200 {
+		if err := w.Queue(m); errors.Is(err, ErrStalled) {
+			return
+		}
+	}
+	t.Error("200 MiB were queued for a peer that reads nothing")
+}
+
+func TestSendFromManyGoroutines(t *testing.T) {
+	r, pw := io.Pipe()
+	w := NewWriter(pw)
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range 200 {
+				m := NewNotification(fmt.Sprintf("n/%d/%d", g, i), nil)
+				if i%2 == 0 {
+					w.Send(m)
+				} else {
+					w.Queue(m)
+				}
+			}
+		})
+	}
+	go func() { wg.Wait(); w.Wait(); pw.Close() }()
+	next := map[int]int{}
+	rd := NewReader(r, 0)
+	for {
+		line, err := rd.Next()
+		if err == io.EOF {
+			break
+		}
+		m, err := Scan(line, Strict)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var g, i int
+		fmt.Sscanf(m.Method(), "n/%d/%d", &g, &i)
+		if next[g] != i {
+			t.Fatalf("goroutine %d: message %d came when %d was due", g, i, next[g])
+		}
+		next[g]++
+	}
+	for g := range 8 {
+		if next[g] != 200 {
+			t.Errorf("goroutine %d: %d of 200 messages came", g, next[g])
+		}
+	}
+}
+
+func TestFailEndsASendThatWaits(t *testing.T) {
+	dst := &blockingWriter{release: make(chan struct{}), started: make(chan struct{})}
+	w := NewWriter(dst)
+	gone := errors.New("gone")
+	first := make(chan error, 1)
+	go func() { first <- w.Send(NewNotification("n", nil)) }()
+	<-dst.started
+	w.Fail(gone)
+	if err := w.Send(NewNotification("n", nil)); !errors.Is(err, gone) {
+		t.Errorf("got %v, want %v", err, gone)
+	}
+	close(dst.release)
+	<-first
+}
