@@ -1,5 +1,7 @@
 package roots
 
+import "slices"
+
 // Access says what may be done beneath a directory. The zero value allows nothing. Rights of two sets intersect by
 // the bitwise and.
 type Access uint8
@@ -36,12 +38,12 @@ type Root struct {
 type Dir struct {
 	// Path is the absolute path with every link resolved.
 	Path string
-	// Spellings are the absolute paths under which it is served: Path, and the way it was written when that goes
+	// Spellings are the absolute paths under which it is served: Path first, and the way it was written when that goes
 	// through a link.
 	Spellings []string
 	// Name is for people and for {root:NAME}. It may be empty.
 	Name string
-	// Access is what may be done beneath it.
+	// Access is what may be done beneath it. A Dir that allows nothing is a hole in one that holds it.
 	Access Access
 	// File is set when the root is one regular file. It then matches only itself.
 	File bool
@@ -51,4 +53,20 @@ type Dir struct {
 	ID FileID
 	// Origin says where it came from, for messages: "--root", "client", "rootbound.toml:12".
 	Origin string
+
+	// ancestors are the identities of the directories above Path, the nearest first. They decide what lies beneath what
+	// where one directory can be written in several ways.
+	ancestors []FileID
+}
+
+// Equal reports whether two resolved roots are the same in everything but Origin: also the identity on disk, so a
+// directory that was replaced by another is not equal to what it was.
+func (d Dir) Equal(e Dir) bool {
+	return d.Path == e.Path && slices.Equal(d.Spellings, e.Spellings) && d.Name == e.Name && d.Access == e.Access &&
+		d.File == e.File && d.Pinned == e.Pinned && d.ID == e.ID
+}
+
+func (d Dir) clone() Dir {
+	d.Spellings = slices.Clone(d.Spellings)
+	return d
 }
