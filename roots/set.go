@@ -111,7 +111,7 @@ func (s Set) Intersect(t Set) Set { return s.intersect(t, namesFold) }
 
 func (s Set) intersect(t Set, byID bool) Set {
 	var out Set
-	for _, a := range s.dirs {
+	for n, a := range s.dirs {
 		for _, b := range t.dirs {
 			var d Dir
 			switch {
@@ -122,11 +122,12 @@ func (s Set) intersect(t Set, byID bool) Set {
 			default:
 				continue
 			}
-			if out.index(d, byID) >= 0 {
-				continue
+			i, j := s.index(d, byID), t.index(d, byID)
+			if i >= 0 && i != n || out.index(d, byID) >= 0 {
+				continue // it has its own turn, or had it
 			}
-			if i, j := s.index(d, byID), t.index(d, byID); i >= 0 && j >= 0 {
-				d = merge(s.dirs[i], t.dirs[j])
+			if i >= 0 && j >= 0 {
+				d = merge(a, t.dirs[j])
 			}
 			x, y := s.at(d, byID), t.at(d, byID)
 			d.Access, d.Pinned = x.Access&y.Access, x.Pinned && y.Pinned
