@@ -1,0 +1,22 @@
+//go:build unix
+
+package rootfs
+
+import (
+	"errors"
+	"syscall"
+)
+
+func codeOfErrno(err error) Code {
+	switch {
+	case errors.Is(err, syscall.ENOTDIR):
+		return NotDirectory
+	case errors.Is(err, syscall.ELOOP):
+		return Loop
+	case errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, syscall.EINVAL):
+		return InvalidPath
+	case errors.Is(err, syscall.ENXIO), errors.Is(err, syscall.EOPNOTSUPP):
+		return SpecialFile // opening a socket, or a device that is not there
+	}
+	return IO
+}

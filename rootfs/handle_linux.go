@@ -1,0 +1,241 @@
+package rootfs
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io/fs"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
+	// retries of an open that the kernel could not finish because of renames elsewhere (measured: two at most).
+	retries = 128
+)
+
+// kernelCan says whether openat2 is there: not on kernels before 5.6, not under some container filters.
+var kernelCan = sync.OnceValue(func() bool {
+	fd, err := openat2(unix.AT_FDCWD, ".", unix.O_PATH|unix.O_DIRECTORY, beneath)
+	if err != nil {
+		return err != unix.ENOSYS && err != unix.EPERM && err != unix.E2BIG && err != unix.EINVAL
+	}
+	unix.Close(fd)
+	return true
+})
+
+func openat2(dir int, name string, flags, resolve uint64) (fd int, err error) {
+	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: resolve}
+	for range retries {
+		fd, err = unix.Openat2(dir, name, &how)
+		if err != unix.EAGAIN && err != unix.EINTR {
+			return fd, err
+		}
+	}
+	return fd, Changed
+}
+
+// kernel is the handle by openat2.
+type kernel struct {
+	fd     int
+	device uint64
+}
+
+func openKernel(path string) (h handle, err error, ok bool) {
+	if !kernelCan() {
+		return nil, nil, false
+	}
+	fd, err := openat2(unix.AT_FDCWD, path, unix.O_PATH|unix.O_DIRECTORY, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}, true
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		unix.Close(fd)
+		return nil, &fs.PathError{Op: "stat", Path: path, Err: err}, true
+	}
+	return &kernel{fd: fd, device: st.Dev}, nil, true
+}
+
+// openat opens name and refuses what lies in a kernel file system.
+func (h *kernel) openat(name string, flags uint64) (fd int, st unix.Stat_t, err error) {
+	fd, err = openat2(h.fd, name, flags, beneath)
+	switch err {
+	case nil:
+	case unix.ELOOP:
+		return -1, st, errLink
+	case unix.EXDEV: // names are clean: the kernel says this when a directory is moved out while it walks through
+		return -1, st, Changed
+	default:
+		return -1, st, err
+	}
+	if err = unix.Fstat(fd, &st); err == nil && st.Dev != h.device && kernelFS(fd) {
+		err = SpecialFile
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, st, err
+	}
+	return fd, st, nil
+}
+
+func (h *kernel) look(name string) (fs.FileInfo, string, error) {
+	fd, st, err := h.openat(name, unix.O_PATH|unix.O_NOFOLLOW)
+	if err != nil {
+		return nil, "", err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFLNK {
+		return info, "", err
+	}
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(fd, "", buf)
+	if err != nil {
+		return nil, "", err
+	}
+	return info, string(buf[:n]), nil
+}
+
+func (h *kernel) open(name string, directory bool) (*os.File, error) {
+	flags := uint64(unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY)
+	if directory {
+		flags |= unix.O_DIRECTORY
+	}
+	fd, st, err := h.openat(name, flags)
+	if err != nil {
+		return nil, err
+	}
+	switch kind := st.Mode & unix.S_IFMT; {
+	case directory || kind == unix.S_IFREG:
+		return os.NewFile(uintptr(fd), name), nil
+	case kind == unix.S_IFDIR:
+		err = IsDirectory
+	default:
+		err = SpecialFile
+	}
+	unix.Close(fd)
+	return nil, err
+}
+
+// entries takes the types from the directory itself: os.File.ReadDir would look up by path what has none there.
+func (h *kernel) entries(name string) ([]Entry, error) {
+	fd, _, err := h.openat(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	var list []Entry
+	for buf := make([]byte, 32<<10); ; {
+		n, err := unix.Getdents(fd, buf)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n == 0 {
+			return list, err
+		}
+		list = appendEntries(list, fd, buf[:n])
+	}
+}
+
+// appendEntries reads records of struct linux_dirent64: inode (8 bytes), offset (8), record length (2), type (1), name.
+func appendEntries(list []Entry, dir int, b []byte) []Entry {
+	const length, kind, name = 16, 18, 19
+	for len(b) > name {
+		rec := b[:binary.NativeEndian.Uint16(b[length:])]
+		b = b[len(rec):]
+		text := rec[name:]
+		text = text[:bytes.IndexByte(text, 0)]
+		if s := string(text); s != "." && s != ".." {
+			mode, ok := modes[rec[kind]]
+			if !ok {
+				if mode, ok = lookMode(dir, s); !ok {
+					continue // it went away
+				}
+			}
+			list = append(list, Entry{s, mode})
+		}
+	}
+	return list
+}
+
+var modes = map[byte]fs.FileMode{
+	unix.DT_REG:  0,
+	unix.DT_DIR:  fs.ModeDir,
+	unix.DT_LNK:  fs.ModeSymlink,
+	unix.DT_FIFO: fs.ModeNamedPipe,
+	unix.DT_SOCK: fs.ModeSocket,
+	unix.DT_CHR:  fs.ModeDevice | fs.ModeCharDevice,
+	unix.DT_BLK:  fs.ModeDevice,
+}
+
+// lookMode asks for the type where the file system leaves it out.
+func lookMode(dir int, name string) (fs.FileMode, bool) {
+	var st unix.Stat_t
+	if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return 0, false
+	}
+	mode, ok := modes[byte(st.Mode&unix.S_IFMT>>12)]
+	return mode, ok
+}
+
+func (h *kernel) strict() bool { return true }
+func (h *kernel) close() error { return unix.Close(h.fd) }
+
+// ofKernel says whether f lies in a file system that shows the kernel's or a process's insides.
+func ofKernel(f *os.File) bool {
+	yes := true // not to be asked: refuse
+	if c, err := f.SyscallConn(); err == nil {
+		c.Control(func(fd uintptr) { yes = kernelFS(int(fd)) })
+	}
+	return yes
+}
+
+func kernelFS(fd int) bool {
+	var st unix.Statfs_t
+	return unix.Fstatfs(fd, &st) != nil || kernelMagic[uint32(st.Type)]
+}
+
+func kernelFSPath(path string) bool {
+	var st unix.Statfs_t
+	return unix.Statfs(path, &st) != nil || kernelMagic[uint32(st.Type)]
+}
+
+// kernelMagic does not hold devtmpfs, which calls itself tmpfs: what is dangerous there are devices, which are refused.
+var kernelMagic = map[uint32]bool{
+	unix.AAFS_MAGIC:            true,
+	unix.BINDERFS_SUPER_MAGIC:  true,
+	unix.BINFMTFS_MAGIC:        true,
+	unix.BPF_FS_MAGIC:          true,
+	unix.CGROUP2_SUPER_MAGIC:   true,
+	unix.CGROUP_SUPER_MAGIC:    true,
+	unix.DEBUGFS_MAGIC:         true,
+	unix.DEVPTS_SUPER_MAGIC:    true,
+	unix.EFIVARFS_MAGIC:        true,
+	unix.NSFS_MAGIC:            true,
+	unix.OPENPROM_SUPER_MAGIC:  true,
+	unix.PID_FS_MAGIC:          true,
+	unix.PROC_SUPER_MAGIC:      true,
+	unix.PSTOREFS_MAGIC:        true,
+	unix.RDTGROUP_SUPER_MAGIC:  true,
+	unix.SECURITYFS_MAGIC:      true,
+	unix.SELINUX_MAGIC:         true,
+	unix.SMACK_MAGIC:           true,
+	unix.SYSFS_MAGIC:           true,
+	unix.TRACEFS_MAGIC:         true,
+	unix.USBDEVICE_SUPER_MAGIC: true,
+	unix.XENFS_SUPER_MAGIC:     true,
+	configfsMagic:              true,
+	fusectlMagic:               true,
+	rpcPipefsMagic:             true,
+}
+
+// Not in x/sys.
+const (
+	configfsMagic  = 0x62656570
+	fusectlMagic   = 0x65735543
+	rpcPipefsMagic = 0x67596969
+)

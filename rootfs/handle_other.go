@@ -1,0 +1,10 @@
+//go:build !linux
+
+package rootfs
+
+import "os"
+
+func openKernel(string) (handle, error, bool) { return nil, nil, false }
+
+func ofKernel(*os.File) bool   { return false }
+func kernelFSPath(string) bool { return false }

@@ -1,0 +1,106 @@
+package rootfs
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/rootbound/rootbound/roots"
+)
+
+// Trouble says why a root cannot be used as it was resolved.
+type Trouble uint8
+
+const (
+	// Gone: there is nothing at its path.
+	Gone Trouble = iota + 1
+	// Replaced: something else is at its path. For a root that is a file, something that is not a file.
+	Replaced
+	// Denied: this process may not read it any longer.
+	Denied
+	// Unreachable: asking the system ends with another error.
+	Unreachable
+)
+
+func (t Trouble) String() string {
+	return [...]string{"usable", "gone", "replaced", "denied", "unreachable"}[t]
+}
+
+// Problem is a root that cannot be used.
+type Problem struct {
+	Dir     roots.Dir
+	Trouble Trouble
+}
+
+// Check returns the roots of a set that cannot be used now, in their order; none when all can. It makes two system calls
+// a root. A file that was saved by replacing it is not a problem.
+func Check(set roots.Set) []Problem {
+	var list []Problem
+	for _, d := range set.Dirs() {
+		if d.Access == 0 {
+			continue
+		}
+		if t := check(d); t != 0 {
+			list = append(list, Problem{d, t})
+		}
+	}
+	return list
+}
+
+func check(d roots.Dir) Trouble {
+	info, err := os.Lstat(d.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err != nil && codeOf(err) == NotDirectory:
+		return Gone
+	case errors.Is(err, fs.ErrPermission):
+		return Denied
+	case err != nil:
+		return Unreachable
+	case info.IsDir() == d.File, d.File && !info.Mode().IsRegular():
+		return Replaced
+	case !d.File && d.ID != (roots.FileID{}) && identify(d.Path, info) != d.ID:
+		return Replaced
+	}
+	f, err := os.OpenFile(d.Path, os.O_RDONLY|openNonblock, 0)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return Denied
+	case errors.Is(err, fs.ErrNotExist):
+		return Gone
+	case err != nil:
+		return Unreachable
+	}
+	f.Close()
+	return 0
+}
+
+// Interval is how often Watch looks.
+const Interval = time.Second
+
+// Watch calls changed with what Check finds, whenever that differs from before; the first time when it finds anything at
+// all. It looks every Interval, which no file system and no rename further up can escape, and returns when ctx ends.
+// changed is called by the goroutine of Watch.
+func Watch(ctx context.Context, set roots.Set, changed func([]Problem)) {
+	t := time.NewTicker(Interval)
+	defer t.Stop()
+	watch(ctx, set, t.C, changed)
+}
+
+func watch(ctx context.Context, set roots.Set, tick <-chan time.Time, changed func([]Problem)) {
+	var last []Problem
+	for {
+		now := Check(set)
+		if !slices.EqualFunc(now, last, func(a, b Problem) bool { return a.Trouble == b.Trouble && a.Dir.Equal(b.Dir) }) {
+			changed(now)
+			last = now
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick:
+		}
+	}
+}
