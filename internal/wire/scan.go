@@ -486,3 +486,13 @@ func members(object []byte) iter.Seq2[Span, Span] {
 		}
 	}
 }
+
+// Canonical returns a valid JSON value spelled in one way: members sorted, no blanks, numbers as RFC 8785 has them. It
+// is for comparing, not for sending.
+func Canonical(value []byte) []byte {
+	v := jsontext.Value(bytes.Clone(value))
+	if v.Canonicalize() != nil {
+		return value
+	}
+	return v
+}

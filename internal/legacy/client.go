@@ -1,0 +1,328 @@
+package legacy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/wire"
+)
+
+// Options of a client edge.
+type Options struct {
+	// Report is told of oddities that nobody else hears of; nil drops them.
+	Report func(format string, args ...any)
+}
+
+// ErrCancelled is why the context of a request ends that its client cancelled.
+var ErrCancelled = errors.New("cancelled by the client")
+
+// Client is the client edge. Receive must be called from one goroutine; everything else is safe from any.
+type Client struct {
+	out     *wire.Writer
+	next    exchange.Handler
+	session *exchange.Session
+	report  func(string, ...any)
+
+	mu          sync.Mutex
+	open        map[string]*call     // requests of the client, by id
+	questions   map[string]*question // what the client was asked, by id
+	initialized *wire.Message        // the answer to initialize
+	initParams  []byte
+	listening   bool
+	batch       *batch
+}
+
+// NewClient returns the edge of a client that is written to by out and whose requests go to next. The session ends when
+// the connection does: its owner calls End.
+func NewClient(out *wire.Writer, next exchange.Handler, s *exchange.Session, o Options) *Client {
+	if o.Report == nil {
+		o.Report = func(string, ...any) {}
+	}
+	return &Client{out: out, next: next, session: s, report: o.Report, open: map[string]*call{}, questions: map[string]*question{}}
+}
+
+// Receive takes a message of the client.
+func (c *Client) Receive(m *wire.Message) {
+	c.listen()
+	switch m.Kind() {
+	case wire.Request:
+		c.request(m, nil)
+	case wire.Notification:
+		c.notification(m)
+	case wire.Response:
+		c.response(m)
+	case wire.Batch:
+		c.receiveBatch(m)
+	}
+}
+
+// Refuse answers a line that is no message.
+func (c *Client) Refuse(r *wire.Refusal) {
+	if answer := refusal(r); answer != nil {
+		c.send(answer)
+	}
+}
+
+// refusal is the answer to a line that is refused; nil when it was a notification or a response, which have none.
+func refusal(r *wire.Refusal) *wire.Message {
+	if r.Kind == wire.Notification || r.Kind == wire.Response {
+		return nil
+	}
+	return wire.NewError(r.ID, r.Code, "rootbound: this message was refused: "+r.Reason, nil)
+}
+
+func (c *Client) send(m *wire.Message) { c.out.Send(m) } // an error ends the connection; whoever reads it notices
+
+// listen opens the session's long-running request before the first message.
+func (c *Client) listen() {
+	c.mu.Lock()
+	first := !c.listening
+	c.listening = true
+	c.mu.Unlock()
+	if !first {
+		return
+	}
+	r := &exchange.Request{
+		Msg:     wire.NewRequest(exchange.NewID(), exchange.Listen, nil),
+		Session: c.session,
+	}
+	r.Caller = &call{edge: c, ctx: c.session.Context()}
+	c.next.Handle(c.session.Context(), r, func(exchange.Outcome) {})
+}
+
+// call is an open request; it is the caller that its handlers see.
+type call struct {
+	edge   *Client
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	id     []byte
+	key    string
+	batch  *batch
+
+	mu   sync.Mutex
+	done bool
+}
+
+func (c *Client) request(m *wire.Message, b *batch) {
+	if m.Method() == "initialize" && c.repeated(m, b) {
+		return
+	}
+	k := &call{edge: c, id: m.ID(), key: m.Key(), batch: b}
+	k.ctx, k.cancel = context.WithCancelCause(c.session.Context())
+	c.mu.Lock()
+	if _, open := c.open[k.key]; open {
+		c.mu.Unlock()
+		c.deliver(b, wire.NewError(m.ID(), wire.CodeInvalidRequest, "rootbound: a request with this id is still open", nil))
+		return
+	}
+	c.open[k.key] = k
+	c.mu.Unlock()
+	if m.Method() == "initialize" {
+		c.client(m)
+	}
+	c.next.Handle(k.ctx, &exchange.Request{Msg: m, Caller: k, Session: c.session, Trail: exchange.NewTrail()}, func(o exchange.Outcome) {
+		k.end(m.Method(), o)
+	})
+}
+
+func (k *call) end(method string, o exchange.Outcome) {
+	c := k.edge
+	k.mu.Lock()
+	if k.done {
+		k.mu.Unlock()
+		return
+	}
+	k.done = true
+	k.mu.Unlock()
+	c.mu.Lock()
+	delete(c.open, k.key)
+	c.mu.Unlock()
+	if o.Msg != nil {
+		answer := o.Msg.WithID(k.id)
+		if method == "initialize" && answer.Result() != nil {
+			c.handshake(answer)
+		}
+		c.deliver(k.batch, answer)
+	} else if k.batch != nil {
+		c.deliver(k.batch, nil)
+	}
+	k.cancel(context.Canceled)
+}
+
+// client remembers what the client says of itself.
+func (c *Client) client(m *wire.Message) {
+	p := m.Params()
+	caps, _ := wire.Get(p, "capabilities")
+	if caps == nil {
+		caps = []byte("{}")
+	}
+	c.session.SetClient(exchange.Client{
+		Name:         wire.GetString(p, "clientInfo", "name"),
+		Version:      wire.GetString(p, "clientInfo", "version"),
+		Revision:     wire.GetString(p, "protocolVersion"),
+		Capabilities: caps,
+	})
+	c.mu.Lock()
+	c.initParams = p
+	c.mu.Unlock()
+}
+
+// handshake remembers what was agreed.
+func (c *Client) handshake(answer *wire.Message) {
+	cl := c.session.Client()
+	cl.Revision = wire.GetString(answer.Result(), "protocolVersion")
+	c.session.SetClient(cl)
+	c.mu.Lock()
+	c.initialized = answer
+	c.mu.Unlock()
+}
+
+// repeated answers an initialize after the first like the first: some clients send it twice.
+func (c *Client) repeated(m *wire.Message, b *batch) bool {
+	c.mu.Lock()
+	first := c.initialized
+	c.mu.Unlock()
+	if first == nil {
+		return false
+	}
+	c.report("the client sent initialize again; it got the first answer")
+	c.deliver(b, first.WithID(m.ID()))
+	return true
+}
+
+func (c *Client) notification(m *wire.Message) {
+	if m.Method() == "notifications/cancelled" {
+		if id, ok := wire.Get(m.Params(), "requestId"); ok {
+			c.mu.Lock()
+			k := c.open[wire.IDKey(id)]
+			c.mu.Unlock()
+			if k != nil {
+				k.cancel(ErrCancelled)
+			}
+		}
+	}
+	c.next.Handle(c.session.Context(), &exchange.Request{Msg: m, Session: c.session}, func(exchange.Outcome) {})
+}
+
+// Notify implements exchange.Caller.
+func (k *call) Notify(m *wire.Message) {
+	k.mu.Lock()
+	done := k.done
+	k.mu.Unlock()
+	if !done {
+		k.edge.send(m)
+	}
+}
+
+// CanAsk implements exchange.Caller: what the client declared in its handshake, and everything that needs no declaration.
+func (k *call) CanAsk(method string) bool {
+	need := exchange.CapabilityFor(method)
+	if need == "" {
+		return true
+	}
+	v, ok := wire.Get(k.edge.session.Client().Capabilities, need)
+	return ok && string(v) != "null" && string(v) != "false"
+}
+
+// question is one question the client was asked. Its answers are kept until all of the same Ask are there.
+type question struct {
+	id   []byte
+	key  string
+	i    int
+	asks *asks
+}
+
+type asks struct {
+	mu      sync.Mutex
+	left    int
+	answers []exchange.Answer
+	answer  func([]exchange.Answer)
+}
+
+func (a *asks) set(i int, v exchange.Answer) {
+	a.mu.Lock()
+	a.answers[i] = v
+	a.left--
+	last := a.left == 0
+	a.mu.Unlock()
+	if last {
+		a.answer(a.answers)
+	}
+}
+
+// Ask implements exchange.Caller: each question is a request to the client, by the id it came with where that is free.
+func (k *call) Ask(ctx context.Context, qs []exchange.Question, answer func([]exchange.Answer)) {
+	k.mu.Lock()
+	done := k.done
+	k.mu.Unlock()
+	if done || len(qs) == 0 {
+		answer(exchange.ErrorAnswers(len(qs), wire.CodeInternal, "rootbound: the request this question belongs to has ended"))
+		return
+	}
+	c := k.edge
+	a := &asks{left: len(qs), answers: make([]exchange.Answer, len(qs)), answer: answer}
+	asked := make([]*question, len(qs))
+	msgs := make([]*wire.Message, len(qs))
+	c.mu.Lock()
+	for i, q := range qs {
+		m := q.Msg
+		if m == nil {
+			m = wire.NewRequest(exchange.NewID(), q.Method, q.Params)
+		}
+		for c.questions[m.Key()] != nil {
+			m = m.WithID(exchange.NewID())
+		}
+		asked[i], msgs[i] = &question{id: m.ID(), key: m.Key(), i: i, asks: a}, m
+		c.questions[m.Key()] = asked[i]
+	}
+	c.mu.Unlock()
+	withdraw := func() {
+		cause := context.Cause(ctx)
+		if cause == nil {
+			cause = context.Cause(k.ctx)
+		}
+		for _, q := range asked {
+			if c.takeQuestion(q.key, q) {
+				c.send(cancelled(q.id, fmt.Sprint(cause)))
+				q.asks.set(q.i, exchange.ErrorAnswer(wire.CodeInternal, fmt.Sprintf("rootbound: the question was withdrawn: %v", cause)))
+			}
+		}
+	}
+	context.AfterFunc(ctx, withdraw)
+	if ctx != k.ctx {
+		context.AfterFunc(k.ctx, withdraw)
+	}
+	for _, m := range msgs {
+		c.send(m)
+	}
+}
+
+func cancelled(id []byte, reason string) *wire.Message {
+	p := append([]byte(`{"requestId":`), id...)
+	p = wire.AppendQuote(append(p, `,"reason":`...), reason)
+	return wire.NewNotification("notifications/cancelled", append(p, '}'))
+}
+
+func (c *Client) takeQuestion(key string, q *question) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.questions[key] != q || q == nil {
+		return false
+	}
+	delete(c.questions, key)
+	return true
+}
+
+func (c *Client) response(m *wire.Message) {
+	c.mu.Lock()
+	q := c.questions[m.Key()]
+	c.mu.Unlock()
+	if !c.takeQuestion(m.Key(), q) {
+		c.report("the client answered %.60q, which nobody asked", m.ID())
+		return
+	}
+	q.asks.set(q.i, exchange.Answer{Result: m.Result(), Error: m.Error(), Msg: m})
+}

@@ -1,0 +1,403 @@
+package legacy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/wire"
+)
+
+// ServerOptions of a server edge.
+type ServerOptions struct {
+	// Strict refuses a server's question that belongs to no open request.
+	Strict bool
+	// Report is told of oddities that nobody else hears of; nil drops them.
+	Report func(format string, args ...any)
+}
+
+// Server is the server edge: a handler in front of a handshake server, for one session. It outlives connections: after
+// Disconnect it can be connected again, and says again what a new server process must know. It is safe for concurrent
+// use; Receive must be called from one goroutine at a time.
+type Server struct {
+	strict bool
+	report func(string, ...any)
+
+	mu     sync.Mutex
+	out    *wire.Writer // nil while not connected
+	open   []*pending   // requests the server has not answered, the oldest first
+	listen exchange.Caller
+	asked  map[string]context.CancelCauseFunc // questions of the server that are open, by id
+
+	// What a new process must be told.
+	initialize, initialized, level *wire.Message
+	subscriptions                  []*wire.Message
+	revision                       string
+	replaying                      bool
+	held                           []func() // what waits until the new process was told
+}
+
+type pending struct {
+	req   *exchange.Request
+	msg   *wire.Message // as sent
+	key   string
+	token string // of its progress, "" for none
+	reply func(exchange.Outcome)
+}
+
+// NewServer returns an edge that is not connected yet.
+func NewServer(o ServerOptions) *Server {
+	if o.Report == nil {
+		o.Report = func(string, ...any) {}
+	}
+	return &Server{strict: o.Strict, report: o.Report, asked: map[string]context.CancelCauseFunc{}}
+}
+
+// Handle implements exchange.Handler.
+func (s *Server) Handle(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+	if r.Msg.Method() == exchange.Listen && r.Era == exchange.Legacy {
+		s.mu.Lock()
+		s.listen = r.Caller
+		s.mu.Unlock()
+		context.AfterFunc(ctx, func() { reply(exchange.Cancelled) })
+		return
+	}
+	s.mu.Lock()
+	if s.replaying {
+		s.held = append(s.held, func() { s.forward(r, reply) })
+		s.mu.Unlock()
+		return
+	}
+	s.mu.Unlock()
+	s.forward(r, reply)
+}
+
+func (s *Server) forward(r *exchange.Request, reply func(exchange.Outcome)) {
+	s.mu.Lock()
+	out := s.out
+	if out == nil {
+		s.mu.Unlock()
+		if r.Msg.Kind() == wire.Request {
+			reply(exchange.Fail(r, wire.CodeInternal, "rootbound: the server is not running", nil))
+		}
+		return
+	}
+	s.remember(r.Msg)
+	var ended *pending
+	msg := r.Msg
+	if msg.Kind() == wire.Request {
+		msg = s.add(r, reply).msg
+	} else if msg.Method() == "notifications/cancelled" {
+		if id, ok := wire.Get(msg.Params(), "requestId"); ok {
+			ended = s.take(wire.IDKey(id))
+		}
+	}
+	s.mu.Unlock()
+	out.Send(msg) // an error means that the server is going: Disconnect answers what is open
+	if ended != nil {
+		ended.reply(exchange.Cancelled)
+	}
+}
+
+// add makes a request of the client one that the server has to answer. The caller holds mu.
+func (s *Server) add(r *exchange.Request, reply func(exchange.Outcome)) *pending {
+	p := &pending{req: r, msg: r.Msg, reply: reply}
+	for p.key = p.msg.Key(); s.isOpen(p.key); p.key = p.msg.Key() {
+		p.msg = p.msg.WithID(exchange.NewID())
+	}
+	if token, ok := wire.Get(r.Msg.Meta(), "progressToken"); ok {
+		p.token = wire.IDKey(token)
+	}
+	s.open = append(s.open, p)
+	return p
+}
+
+func (s *Server) isOpen(key string) bool {
+	return slices.ContainsFunc(s.open, func(p *pending) bool { return p.key == key })
+}
+
+// take ends what is open under key. The caller holds mu.
+func (s *Server) take(key string) *pending {
+	for i, p := range s.open {
+		if p.key == key {
+			s.open = slices.Delete(s.open, i, i+1)
+			return p
+		}
+	}
+	return nil
+}
+
+// remember keeps what a new process must be told. The caller holds mu.
+func (s *Server) remember(m *wire.Message) {
+	switch m.Method() {
+	case "initialize":
+		s.initialize = m
+	case "notifications/initialized":
+		s.initialized = m
+	case "logging/setLevel":
+		s.level = m
+	case "resources/subscribe":
+		s.subscriptions = append(s.subscriptions, m)
+	case "resources/unsubscribe":
+		uri := wire.GetString(m.Params(), "uri")
+		s.subscriptions = slices.DeleteFunc(s.subscriptions, func(m *wire.Message) bool { return wire.GetString(m.Params(), "uri") == uri })
+	}
+}
+
+// Connect says where the server's messages go from now on. When an earlier process had been told things, the new one is
+// told them first, and requests wait until it knows. Ready, which may be nil, runs when it does.
+func (s *Server) Connect(out *wire.Writer, ready func()) {
+	s.mu.Lock()
+	s.out = out
+	if s.initialized == nil {
+		s.mu.Unlock()
+		if ready != nil {
+			ready()
+		}
+		return
+	}
+	s.replaying = true
+	again := append([]*wire.Message{}, s.subscriptions...)
+	if s.level != nil {
+		again = append(again, s.level)
+	}
+	hello := s.ours(s.initialize, func(o exchange.Outcome) {
+		out.Queue(s.initialized)
+		s.mu.Lock()
+		for _, m := range again {
+			out.Queue(s.ours(m, func(exchange.Outcome) {}).msg)
+		}
+		s.mu.Unlock()
+		s.release()
+		if ready != nil {
+			ready()
+		}
+	})
+	s.mu.Unlock()
+	out.Send(hello.msg)
+}
+
+// ours makes a request that repeats m for ourselves. The caller holds mu.
+func (s *Server) ours(m *wire.Message, reply func(exchange.Outcome)) *pending {
+	return s.add(&exchange.Request{Msg: m.WithID(exchange.NewID())}, reply)
+}
+
+// release lets go on what waited.
+func (s *Server) release() {
+	for {
+		s.mu.Lock()
+		if len(s.held) == 0 {
+			s.replaying = false
+			s.mu.Unlock()
+			return
+		}
+		held := s.held
+		s.held = nil
+		s.mu.Unlock()
+		for _, f := range held {
+			f()
+		}
+	}
+}
+
+// Disconnect says that the server is gone: every open request fails with why, and its questions are withdrawn.
+func (s *Server) Disconnect(why error) {
+	s.mu.Lock()
+	open, asked := s.open, s.asked
+	s.out, s.open, s.asked = nil, nil, map[string]context.CancelCauseFunc{}
+	s.mu.Unlock()
+	for _, withdraw := range asked {
+		withdraw(why)
+	}
+	for _, p := range open {
+		p.reply(exchange.Fail(p.req, wire.CodeInternal, "rootbound: "+why.Error(), nil))
+	}
+	s.release()
+}
+
+// Open reports how many requests the server has not answered.
+func (s *Server) Open() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.open)
+}
+
+// Receive takes a message of the server.
+func (s *Server) Receive(m *wire.Message) {
+	if m.IllFormed() {
+		s.report("the server sent text that is not well-formed Unicode; it was passed on as it came")
+	}
+	switch m.Kind() {
+	case wire.Response:
+		s.response(m)
+	case wire.Notification:
+		s.notification(m)
+	case wire.Request:
+		s.question(m)
+	case wire.Batch:
+		s.receiveBatch(m)
+	}
+}
+
+func (s *Server) receiveBatch(m *wire.Message) {
+	s.mu.Lock()
+	revision := s.revision
+	s.mu.Unlock()
+	msgs, refused, err := m.Elements(wire.Lenient)
+	if err != nil || revision != batchRevision {
+		s.report("the server sent a batch, which exists only in revision %s; it was dropped", batchRevision)
+		return
+	}
+	for i := range msgs {
+		if refused[i] != nil {
+			s.Refuse(refused[i])
+		} else {
+			s.Receive(&msgs[i])
+		}
+	}
+}
+
+func (s *Server) response(m *wire.Message) {
+	s.mu.Lock()
+	p := s.take(m.Key())
+	if p == nil && (m.ID() == nil || string(m.ID()) == "null") && len(s.open) == 1 {
+		// An error without an id can only mean the one request that is open.
+		p = s.take(s.open[0].key)
+		m = wire.NewErrorObject(p.msg.ID(), m.Error())
+	}
+	if p != nil && p.msg.Method() == "initialize" && m.Result() != nil {
+		s.revision = wire.GetString(m.Result(), "protocolVersion")
+	}
+	s.mu.Unlock()
+	if p == nil {
+		s.report("the server answered %.60q, which is not open; the answer was dropped", m.ID())
+		return
+	}
+	p.reply(exchange.Outcome{Msg: m})
+}
+
+func (s *Server) notification(m *wire.Message) {
+	s.mu.Lock()
+	to := s.listen
+	switch m.Method() {
+	case "notifications/progress":
+		if token, ok := wire.Get(m.Params(), "progressToken"); ok {
+			key := wire.IDKey(token)
+			for _, p := range s.open {
+				if p.token == key && p.req.Caller != nil {
+					to = p.req.Caller
+					break
+				}
+			}
+		}
+	case "notifications/cancelled":
+		if id, ok := wire.Get(m.Params(), "requestId"); ok {
+			if withdraw := s.asked[wire.IDKey(id)]; withdraw != nil {
+				delete(s.asked, wire.IDKey(id))
+				s.mu.Unlock()
+				reason := wire.GetString(m.Params(), "reason")
+				if reason == "" {
+					reason = "the server withdrew it"
+				}
+				withdraw(fmt.Errorf("%s", reason))
+				return
+			}
+		}
+	}
+	s.mu.Unlock()
+	if to != nil {
+		to.Notify(m)
+	}
+}
+
+// question takes a request of the server to somebody who can be asked.
+func (s *Server) question(m *wire.Message) {
+	s.mu.Lock()
+	out, key := s.out, m.Key()
+	if out == nil {
+		s.mu.Unlock()
+		return
+	}
+	if s.asked[key] != nil {
+		s.mu.Unlock()
+		out.Queue(wire.NewError(m.ID(), wire.CodeInvalidRequest, "rootbound: a request with this id is still open", nil))
+		return
+	}
+	caller := s.carrier(m.Method())
+	associated := slices.ContainsFunc(s.open, func(p *pending) bool { return p.req.Caller != nil })
+	if caller == nil || s.strict && !associated && m.Method() != "ping" {
+		s.mu.Unlock()
+		out.Queue(s.refuseQuestion(m, caller != nil))
+		return
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	s.asked[key] = cancel
+	s.mu.Unlock()
+	caller.Ask(ctx, []exchange.Question{{Method: m.Method(), Params: m.Params(), Msg: m}}, func(answers []exchange.Answer) {
+		s.mu.Lock()
+		delete(s.asked, key)
+		s.mu.Unlock()
+		if ctx.Err() == nil {
+			out.Queue(answerTo(m, answers[0]))
+		}
+		cancel(nil)
+	})
+}
+
+// carrier returns the caller that can be asked method. The caller holds mu.
+func (s *Server) carrier(method string) exchange.Caller {
+	if s.listen != nil && s.listen.CanAsk(method) {
+		return s.listen
+	}
+	for _, p := range s.open {
+		if p.req.Caller != nil && p.req.Caller.CanAsk(method) {
+			return p.req.Caller
+		}
+	}
+	return nil
+}
+
+func (s *Server) refuseQuestion(m *wire.Message, unassociated bool) *wire.Message {
+	switch {
+	case m.Method() == "ping":
+		return wire.NewResult(m.ID(), []byte("{}"))
+	case unassociated:
+		return wire.NewError(m.ID(), wire.CodeInvalidParams, "rootbound: "+m.Method()+" belongs to no request of the client", []byte(`{"reason":"unassociated"}`))
+	}
+	return wire.NewError(m.ID(), wire.CodeMethodNotFound, "rootbound: the client does not answer "+m.Method(), []byte(`{"reason":"not declared"}`))
+}
+
+func answerTo(m *wire.Message, a exchange.Answer) *wire.Message {
+	switch {
+	case a.Msg != nil:
+		return a.Msg.WithID(m.ID())
+	case a.Error != nil:
+		return wire.NewErrorObject(m.ID(), a.Error)
+	}
+	return wire.NewResult(m.ID(), a.Result)
+}
+
+// Refuse takes a line of the server that is no message: what it would have answered fails, what it would have asked is
+// refused, the rest is dropped and reported.
+func (s *Server) Refuse(r *wire.Refusal) {
+	s.mu.Lock()
+	out := s.out
+	var p *pending
+	if r.ID != nil && r.Kind != wire.Request {
+		p = s.take(wire.IDKey(r.ID))
+	}
+	s.mu.Unlock()
+	switch {
+	case r.Text:
+		s.report("the server wrote a line to stdout that is no message; it was dropped")
+	case p != nil:
+		p.reply(exchange.Fail(p.req, wire.CodeInternal, "rootbound: the server's answer was refused: "+r.Reason, nil))
+	case r.Kind == wire.Request && r.ID != nil && out != nil:
+		out.Queue(refusal(r))
+		fallthrough
+	default:
+		s.report("a message of the server was refused: %s", r.Reason)
+	}
+}

@@ -1,0 +1,390 @@
+package modern
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/wire"
+)
+
+// maxParked is how many requests may be given back and not retried; the oldest is given up for a newer one.
+const maxParked = 256
+
+var (
+	// ErrCancelled is why the context of a request ends that its client cancelled.
+	ErrCancelled = errors.New("cancelled by the client")
+	// ErrAbandoned is why the context of a request ends that was given back and not tried again in time.
+	ErrAbandoned = errors.New("given back to the client and not tried again")
+)
+
+// Client is the client edge. A question of a stage answers the request with input_required; the request is kept under a
+// random state that works once, for this method and these params, and goes on when the retry brings the answers. Receive
+// must be called from one goroutine; everything else is safe from any.
+type Client struct {
+	out     *wire.Writer
+	next    exchange.Handler
+	session *exchange.Session
+	report  func(string, ...any)
+	sealer  *sealer
+
+	mu     sync.Mutex
+	open   map[string]*call // by the id the client waits for now
+	parked []*call          // given back, the oldest first
+}
+
+// NewClient returns the edge of a client that is written to by out and whose requests go to next. Report is told of
+// oddities that nobody else hears of; it may be nil.
+func NewClient(out *wire.Writer, next exchange.Handler, s *exchange.Session, report func(format string, args ...any)) *Client {
+	if report == nil {
+		report = func(string, ...any) {}
+	}
+	return &Client{out: out, next: next, session: s, report: report, sealer: newSealer(time.Now), open: map[string]*call{}}
+}
+
+// removed are the methods that this revision took out.
+var removed = map[string]bool{
+	"initialize": true, "ping": true, "logging/setLevel": true, "resources/subscribe": true, "resources/unsubscribe": true,
+}
+
+// Receive takes a message of the client.
+func (c *Client) Receive(m *wire.Message) {
+	switch m.Kind() {
+	case wire.Request:
+		c.request(m)
+	case wire.Notification:
+		c.notification(m)
+	case wire.Response:
+		c.report("the client sent a response, which this revision has not; it was dropped")
+	case wire.Batch:
+		c.out.Send(wire.NewError(nil, wire.CodeInvalidRequest, "rootbound: this revision has no batches", nil))
+	}
+}
+
+// Has reports whether a request with this id's key is open.
+func (c *Client) Has(key string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open[key] != nil
+}
+
+func (c *Client) notification(m *wire.Message) {
+	switch m.Method() {
+	case "notifications/roots/list_changed", "notifications/initialized":
+		c.report("the client sent %s, which this revision has not; it was dropped", m.Method())
+		return
+	case "notifications/cancelled":
+		id, _ := wire.Get(m.Params(), "requestId")
+		c.mu.Lock()
+		k := c.open[wire.IDKey(id)]
+		c.mu.Unlock()
+		if k == nil {
+			return // answered, or given back
+		}
+		if string(k.first.ID()) != string(id) { // a retry: those behind know the first id
+			m = m.WithParams(wire.SetMember(m.Params(), k.first.ID(), "requestId"))
+		}
+		k.cancel(ErrCancelled)
+	}
+	c.next.Handle(c.session.Context(), &exchange.Request{Msg: m, Era: exchange.Modern, Session: c.session}, func(exchange.Outcome) {})
+}
+
+// call is an open request over all its tries; it is the caller that its handlers see.
+type call struct {
+	edge   *Client
+	first  *wire.Message // the first try: its id is the one that those behind know
+	digest []byte
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	listen bool
+
+	mu       sync.Mutex
+	id       []byte // the id the client waits for now; nil while it has the request back
+	token    []byte // the progress token of the current try
+	meta     []byte // the _meta of the current try
+	state    string // while it is given back
+	timer    *time.Timer
+	waiting  []*asked // questions that are not answered
+	outcome  *exchange.Outcome
+	finished bool
+}
+
+// asked is one question that was asked.
+type asked struct {
+	exchange.Question
+	asks *asks
+	i    int
+}
+
+type asks struct {
+	left    int
+	answers []exchange.Answer
+	answer  func([]exchange.Answer)
+	stop    func() bool // ends the watch over its context
+}
+
+func (c *Client) request(m *wire.Message) {
+	if removed[m.Method()] {
+		c.out.Send(wire.NewError(m.ID(), wire.CodeMethodNotFound, "rootbound: "+m.Method()+" does not exist in this revision", nil))
+		return
+	}
+	c.mu.Lock()
+	_, open := c.open[m.Key()]
+	c.mu.Unlock()
+	if open {
+		c.out.Send(wire.NewError(m.ID(), wire.CodeInvalidRequest, "rootbound: a request with this id is still open", nil))
+		return
+	}
+	state := wire.GetString(m.Params(), "requestState")
+	if strings.HasPrefix(state, parkedPrefix) {
+		c.resume(m, state)
+		return
+	}
+	r := &exchange.Request{Msg: m, Era: exchange.Modern, Session: c.session, Trail: exchange.NewTrail()}
+	if strings.HasPrefix(state, sealedPrefix) {
+		v, err := c.sealer.open(state, digest(m))
+		if err != nil {
+			c.refuseState(m)
+			return
+		}
+		r.Held = v.Held
+		p := wire.DeleteMember(m.Params(), "requestState")
+		if !v.Bare {
+			p = wire.SetMember(p, wire.Quote(v.State), "requestState")
+		}
+		r.Msg = m.WithParams(p)
+	}
+	k := &call{edge: c, first: m, id: m.ID(), meta: m.Meta(), listen: m.Method() == exchange.Listen}
+	k.token, _ = wire.Get(m.Meta(), "progressToken")
+	k.ctx, k.cancel = context.WithCancelCause(c.session.Context())
+	r.Caller = k
+	c.mu.Lock()
+	c.open[m.Key()] = k
+	c.mu.Unlock()
+	c.next.Handle(k.ctx, r, k.end)
+}
+
+func (c *Client) refuseState(m *wire.Message) {
+	c.out.Send(wire.NewError(m.ID(), wire.CodeInvalidParams, "rootbound: "+errState.Error(), []byte(`{"reason":"request state"}`)))
+}
+
+// end takes the outcome of the request. While the client has it back, the outcome waits for the retry.
+func (k *call) end(o exchange.Outcome) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.outcome != nil || k.finished {
+		return
+	}
+	k.outcome = &o
+	if k.id != nil {
+		k.finish()
+	}
+}
+
+// finish answers the client. The caller holds mu.
+func (k *call) finish() {
+	c, o := k.edge, *k.outcome
+	id := k.id
+	k.finished, k.id = true, nil
+	c.mu.Lock()
+	delete(c.open, wire.IDKey(id))
+	c.mu.Unlock()
+	if o.Msg != nil {
+		c.out.Send(k.sealed(o).WithID(id))
+	}
+	k.cancel(context.Canceled)
+}
+
+// sealed puts what stages hold around the server's state.
+func (k *call) sealed(o exchange.Outcome) *wire.Message {
+	if len(o.Hold) == 0 {
+		return o.Msg
+	}
+	own, has := wire.Get(o.Msg.Result(), "requestState")
+	text, _ := wire.Unquote(own)
+	state, err := k.edge.sealer.seal(sealed{Digest: digest(k.first), Held: o.Hold, State: text, Bare: !has})
+	if err != nil {
+		return wire.NewError(k.first.ID(), wire.CodeInternal, "rootbound: keeping the state of the request: "+err.Error(), nil)
+	}
+	return o.Msg.WithResult(wire.SetMember(o.Msg.Result(), wire.Quote(state), "requestState"))
+}
+
+// Notify implements exchange.Caller. While the client has the request back, progress and messages are dropped.
+func (k *call) Notify(m *wire.Message) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.id == nil {
+		return
+	}
+	if old, ok := wire.Get(m.Params(), "progressToken"); ok && k.token != nil && string(old) != string(k.token) {
+		m = m.WithParams(wire.SetMember(m.Params(), k.token, "progressToken"))
+	}
+	k.edge.out.Send(m)
+}
+
+// CanAsk implements exchange.Caller: what this request declared, on the methods that can be given back.
+func (k *call) CanAsk(method string) bool {
+	switch k.first.Method() {
+	case "tools/call", "prompts/get", "resources/read":
+	default:
+		return false
+	}
+	need := exchange.CapabilityFor(method)
+	if need == "" {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	v, ok := wire.Get(k.meta, exchange.MetaCapabilities, need)
+	return ok && string(v) != "null" && string(v) != "false"
+}
+
+// Ask implements exchange.Caller.
+func (k *call) Ask(ctx context.Context, qs []exchange.Question, answer func([]exchange.Answer)) {
+	a := &asks{left: len(qs), answers: exchange.ErrorAnswers(len(qs), wire.CodeInternal, "rootbound: the question was withdrawn"), answer: answer}
+	k.mu.Lock()
+	if k.finished || k.outcome != nil || len(qs) == 0 {
+		k.mu.Unlock()
+		answer(a.answers)
+		return
+	}
+	for i, q := range qs {
+		if q.Key == "" || slices.ContainsFunc(k.waiting, func(o *asked) bool { return o.Key == q.Key }) {
+			q.Key, _ = wire.Unquote(exchange.NewID())
+		}
+		k.waiting = append(k.waiting, &asked{Question: q, asks: a, i: i})
+	}
+	withdraw := func() { k.withdraw(a) }
+	stop1, stop2 := context.AfterFunc(ctx, withdraw), context.AfterFunc(k.ctx, withdraw)
+	a.stop = func() bool { return stop1() && stop2() }
+	if k.id != nil {
+		k.giveBack()
+	}
+	k.mu.Unlock()
+}
+
+// withdraw answers what is left of one Ask with errors.
+func (k *call) withdraw(a *asks) {
+	k.mu.Lock()
+	n := len(k.waiting)
+	k.waiting = slices.DeleteFunc(k.waiting, func(q *asked) bool { return q.asks == a })
+	was := n != len(k.waiting)
+	k.mu.Unlock()
+	if was {
+		a.stop()
+		a.answer(a.answers)
+	}
+}
+
+// giveBack answers the request with the questions that wait, and parks it. The caller holds mu.
+func (k *call) giveBack() {
+	c := k.edge
+	b := make([]byte, 24)
+	rand.Read(b)
+	k.state = parkedPrefix + base64.RawURLEncoding.EncodeToString(b)
+	if k.digest == nil {
+		k.digest = digest(k.first)
+	}
+	qs := make([]exchange.Question, len(k.waiting))
+	for i, q := range k.waiting {
+		qs[i] = q.Question
+	}
+	id := k.id
+	k.id = nil
+	var oldest *call
+	c.mu.Lock()
+	delete(c.open, wire.IDKey(id))
+	if len(c.parked) >= maxParked {
+		oldest = c.parked[0]
+		c.parked = c.parked[1:]
+	}
+	c.parked = append(c.parked, k)
+	c.mu.Unlock()
+	k.timer = time.AfterFunc(stateLifetime, k.abandon)
+	if oldest != nil {
+		go oldest.abandon()
+	}
+	c.out.Send(wire.NewResult(id, exchange.InputRequired(qs, k.state)))
+}
+
+// abandon gives up a request whose retry does not come: its context ends, and those behind are told.
+func (k *call) abandon() {
+	c := k.edge
+	k.mu.Lock()
+	if k.id != nil || k.finished {
+		k.mu.Unlock()
+		return
+	}
+	k.finished = true
+	k.timer.Stop()
+	k.mu.Unlock()
+	c.mu.Lock()
+	c.parked = slices.DeleteFunc(c.parked, func(o *call) bool { return o == k })
+	c.mu.Unlock()
+	k.cancel(ErrAbandoned)
+	p := append([]byte(`{"requestId":`), k.first.ID()...)
+	p = wire.AppendQuote(append(p, `,"reason":`...), ErrAbandoned.Error())
+	m := wire.NewNotification("notifications/cancelled", append(p, '}'))
+	c.next.Handle(c.session.Context(), &exchange.Request{Msg: m, Era: exchange.Modern, Session: c.session}, func(exchange.Outcome) {})
+}
+
+// resume takes the retry of a request that was given back.
+func (c *Client) resume(m *wire.Message, state string) {
+	c.mu.Lock()
+	var k *call
+	for i, p := range c.parked {
+		if p.state == state {
+			k = p
+			c.parked = slices.Delete(c.parked, i, i+1)
+			break
+		}
+	}
+	c.mu.Unlock()
+	if k == nil {
+		c.refuseState(m)
+		return
+	}
+	k.mu.Lock()
+	if k.finished || string(k.digest) != string(digest(m)) {
+		k.mu.Unlock()
+		c.refuseState(m)
+		k.abandon() // the state is used up: its request cannot come back
+		return
+	}
+	k.timer.Stop()
+	k.id, k.meta, k.state = m.ID(), m.Meta(), ""
+	k.token, _ = wire.Get(m.Meta(), "progressToken")
+	c.mu.Lock()
+	c.open[m.Key()] = k
+	c.mu.Unlock()
+
+	responses, _ := wire.Get(m.Params(), "inputResponses")
+	var full []*asks
+	k.waiting = slices.DeleteFunc(k.waiting, func(q *asked) bool {
+		v, ok := wire.Get(responses, q.Key)
+		if !ok {
+			return false
+		}
+		q.asks.answers[q.i] = exchange.Answer{Result: v}
+		if q.asks.left--; q.asks.left == 0 {
+			full = append(full, q.asks)
+		}
+		return true
+	})
+	if k.outcome != nil {
+		k.finish()
+	} else if len(k.waiting) > 0 {
+		k.giveBack() // something is missing: ask again
+	}
+	k.mu.Unlock()
+	for _, a := range full {
+		a.stop()
+		a.answer(a.answers)
+	}
+}
