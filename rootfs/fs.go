@@ -38,7 +38,7 @@ type Options struct {
 type FS struct {
 	options Options
 	roots   []*root
-	nested  bool // a root lies in another
+	nested  bool // a root lies in another, or is served under a name in another
 
 	mu     sync.RWMutex // held for reading while a handle is used, so that none is closed under it
 	closed bool
@@ -75,8 +75,8 @@ type Entry struct {
 	Type fs.FileMode
 }
 
-// Open opens the directory of each root, or its parent for a root that is one file. It fails when one of them is gone, or
-// is not what it was when it was resolved; Check finds out which. The caller closes the FS.
+// Open opens the directory of each root, or its parent for a root that is one file. It fails when one of them is gone, is
+// not what it was when it was resolved, or lies in a kernel file system; Check finds out which. The caller closes the FS.
 func Open(set roots.Set, o Options) (*FS, error) {
 	o.fold = o.fold || namesFold
 	f := &FS{options: o}
@@ -87,12 +87,17 @@ func Open(set roots.Set, o Options) (*FS, error) {
 			return nil, fmt.Errorf("opening root %q: %w", d.Path, err)
 		}
 		for _, q := range f.roots {
-			p, q := r.spellings[0], q.spellings[0]
-			f.nested = f.nested || p.within(q) || q.within(p)
+			f.nested = f.nested || overlap(r, q)
 		}
 		f.roots = append(f.roots, r)
 	}
 	return f, nil
+}
+
+func overlap(r, q *root) bool {
+	return slices.ContainsFunc(r.spellings, func(p position) bool {
+		return slices.ContainsFunc(q.spellings, func(o position) bool { return p.within(o) || o.within(p) })
+	})
 }
 
 func openRoot(d roots.Dir, o Options) (*root, error) {
@@ -197,27 +202,25 @@ func (f *FS) reach(op, path string, do func(r *root, name string) error) error {
 	if err != nil {
 		return asError(op, path, err)
 	}
-	if r, name := f.plain(top, elems); r != nil {
-		if err = do(r, name); err == nil {
-			return nil
-		}
-		if err != errLink && err != Changed {
-			return asError(op, path, err)
+	err = errLink
+	for _, p := range f.plain(top, elems) {
+		if err = do(p.root, p.name); codeOf(err) != NotFound {
+			break
 		}
 	}
-	for range 16 {
+	for try := 0; err == errLink || err == Changed; try++ {
+		if try == 16 {
+			return asError(op, path, Changed)
+		}
 		var p place
 		if p, err = f.find(top, elems); err == nil {
 			err = do(p.root, p.name)
 		}
-		if err == nil {
-			return nil
-		}
-		if err != errLink && err != Changed {
-			return asError(op, path, err)
-		}
 	}
-	return asError(op, path, Changed)
+	if err != nil {
+		return asError(op, path, err)
+	}
+	return nil
 }
 
 // parse cuts a path, from a caller or from a link, into what the walk takes: a separator at the end becomes a ".".

@@ -34,13 +34,21 @@ func openHandle(path string, portable bool) (handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := r.Stat(".")
+	_, err = r.Lstat("..")
+	h := &osRoot{root: r, escapes: errors.Unwrap(err)}
+	f, err := h.openFile(".") // no device is known yet: it is asked for its file system
 	if err != nil {
 		r.Close()
 		return nil, err
 	}
-	_, err = r.Lstat("..")
-	return &osRoot{root: r, device: device(info), escapes: errors.Unwrap(err)}, nil
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	h.device = device(info)
+	return h, nil
 }
 
 // osRoot is the handle for every system, by os.Root.

@@ -56,6 +56,10 @@ func openKernel(path string) (h handle, err error, ok bool) {
 		unix.Close(fd)
 		return nil, &fs.PathError{Op: "stat", Path: path, Err: err}, true
 	}
+	if kernelFS(fd) {
+		unix.Close(fd)
+		return nil, SpecialFile, true
+	}
 	return &kernel{fd: fd, device: st.Dev}, nil, true
 }
 

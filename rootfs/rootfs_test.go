@@ -16,7 +16,7 @@ import (
 )
 
 // dir is what roots.Resolve makes of a path.
-func dir(t *testing.T, path string, access roots.Access) roots.Dir {
+func dir(t testing.TB, path string, access roots.Access) roots.Dir {
 	t.Helper()
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -35,7 +35,7 @@ func dir(t *testing.T, path string, access roots.Access) roots.Dir {
 
 // tree makes files and links below a new directory W and returns it without links. A value that starts with "->" is a
 // link; in it and in file contents, W stands for the directory. A name that ends in "/" is a directory.
-func tree(t *testing.T, files map[string]string) string {
+func tree(t testing.TB, files map[string]string) string {
 	t.Helper()
 	w, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -18,26 +18,30 @@ type place struct {
 	name string
 }
 
-// plain finds the place of a path without "." and ".." by its text alone. It finds none where the handle would not notice
-// that there is a link after all, nor where roots nest: then every directory on the way has to be asked which it is.
-func (f *FS) plain(top string, elems []string) (*root, string) {
-	if top == "" || f.nested || slices.Contains(elems, ".") || slices.Contains(elems, "..") {
-		return nil, ""
+// plain finds, by its text alone, the places where a path without "." and ".." may lead. It finds none where a handle would
+// not notice that there is a link after all, nor where roots nest: then every directory on the way has to be asked which
+// it is.
+func (f *FS) plain(top string, elems []string) []place {
+	if f.nested || slices.Contains(elems, ".") || slices.Contains(elems, "..") {
+		return nil
 	}
+	var places []place
 	p := position{top, elems}
-	var best *root
-	var rest []string
 	for _, r := range f.roots {
-		for _, s := range r.spellings {
-			if p.within(s) && (best == nil || len(p.elems)-len(s.elems) < len(rest)) {
-				best, rest = r, p.elems[len(s.elems):]
+		rest := elems
+		if top != "" {
+			i := slices.IndexFunc(r.spellings, p.within)
+			if i < 0 {
+				continue
 			}
+			rest = elems[len(r.spellings[i].elems):]
 		}
+		if r.only != "" || r.dir.Access&roots.Read == 0 || !r.strict() {
+			return nil // the walk has the words for it
+		}
+		places = append(places, place{r, join(rest)})
 	}
-	if best == nil || best.only != "" || best.dir.Access&roots.Read == 0 || !best.strict() {
-		return nil, "" // the walk has the words for it
-	}
-	return best, join(rest)
+	return places
 }
 
 func join(elems []string) string {
