@@ -95,12 +95,16 @@ func (d Dir) Refresh() (Dir, error) {
 	if err != nil {
 		return refuseUnopened(d.Path, err)
 	}
+	moved := &Error{Root: d.Path, Reason: Moved, Fix: "put it back, or name the place that is meant now"}
+	if real != d.Path {
+		return Dir{}, moved
+	}
 	now := d.clone()
 	if err := now.look(); err != nil {
 		return refuseUnopened(d.Path, err)
 	}
-	if real != d.Path || now.File != d.File {
-		return Dir{}, &Error{Root: d.Path, Reason: Moved, Fix: "put it back, or name the place that is meant now"}
+	if now.File != d.File {
+		return Dir{}, moved
 	}
 	return now, nil
 }
