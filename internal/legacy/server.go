@@ -224,6 +224,13 @@ func (s *Server) Open() int {
 	return len(s.open)
 }
 
+// Greeted reports whether an initialize went to the server.
+func (s *Server) Greeted() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.initialize != nil
+}
+
 // Receive takes a message of the server.
 func (s *Server) Receive(m *wire.Message) {
 	if m.IllFormed() {

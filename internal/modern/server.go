@@ -103,6 +103,13 @@ func (s *Server) Disconnect(why error) {
 	}
 }
 
+// Has reports whether a request with this id's key is open.
+func (s *Server) Has(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.isOpen(key)
+}
+
 // Open reports how many requests the server has not answered.
 func (s *Server) Open() int {
 	s.mu.Lock()

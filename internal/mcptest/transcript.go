@@ -1,0 +1,207 @@
+package mcptest
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Guard starts what is tested between a client and the server that args and env start. It returns the client's ends; the
+// test closes stdin.
+type Guard func(t *testing.T, args, env []string) (stdin io.WriteCloser, stdout io.Reader)
+
+// Transcripts plays each file that matches pattern. A line of a transcript is one of
+//
+//	# a remark
+//	C> LINE    the client sends LINE          C< LINE    the client must get LINE
+//	S> LINE    the server sends LINE          S< LINE    the server must get LINE
+//	S+         the server must be started     S! N       the server ends with exit code N
+//	C.         the client closes              S.         the server's input must end
+//
+// and what must come must be exact, except that ${name} stands for some text within a string or a number; the same name
+// stands for the same text everywhere. In what is sent, ${name} is what it stood for.
+func Transcripts(t *testing.T, pattern string, start Guard) {
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no transcripts at %s: %v", pattern, err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".transcript"), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			Play(t, string(text), nil, start)
+		})
+	}
+}
+
+// Play plays one transcript. Names are known from the start.
+func Play(t *testing.T, text string, names map[string]string, start Guard) {
+	srv := NewServer(t)
+	args, env := srv.Command()
+	stdin, stdout := start(t, args, env)
+	p := &player{t: t, names: map[string]string{}, server: srv, client: newPeer(stdin, stdout)}
+	for k, v := range names {
+		p.names[k] = v
+	}
+	for i, line := range strings.Split(text, "\n") {
+		p.line = i + 1
+		if line = strings.TrimRight(line, "\r"); line != "" && line[0] != '#' {
+			p.play(line)
+		}
+	}
+	stdin.Close()
+	for rest := range p.client.lines {
+		t.Errorf("the client got more than the transcript says: %s", rest)
+	}
+}
+
+type peer struct {
+	w     io.Writer
+	lines chan string
+}
+
+func newPeer(w io.Writer, r io.Reader) *peer {
+	p := &peer{w: w, lines: make(chan string, 1024)}
+	go func() {
+		defer close(p.lines)
+		s := bufio.NewReader(r)
+		for {
+			line, err := s.ReadString('\n')
+			if line != "" {
+				p.lines <- strings.TrimSuffix(line, "\n")
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return p
+}
+
+type player struct {
+	t      *testing.T
+	line   int
+	names  map[string]string
+	server *Server
+	child  *peer
+	conn   net.Conn
+	client *peer
+}
+
+func (p *player) play(line string) {
+	p.t.Helper()
+	op, rest := line, ""
+	if len(line) > 2 {
+		op, rest = line[:2], strings.TrimPrefix(line[2:], " ")
+	}
+	switch op {
+	case "C>":
+		p.send(p.client, rest)
+	case "S>":
+		p.send(p.serverPeer(), rest)
+	case "C<":
+		p.expect(p.client, "client", rest)
+	case "S<":
+		p.expect(p.serverPeer(), "server", rest)
+	case "S+":
+		p.conn = p.server.Accept()
+		p.child = newPeer(p.conn, p.conn)
+	case "S!":
+		p.send(p.serverPeer(), "!exit "+rest)
+		p.child = nil
+	case "C.":
+		p.client.w.(io.Closer).Close()
+	case "S.":
+		p.end(p.serverPeer(), "server")
+		p.conn.Close()
+		p.child = nil
+	default:
+		p.t.Fatalf("line %d: unknown %q", p.line, line)
+	}
+}
+
+// serverPeer is the running child; the first use waits for its start.
+func (p *player) serverPeer() *peer {
+	if p.child == nil {
+		p.play("S+")
+	}
+	return p.child
+}
+
+var nameRE = regexp.MustCompile(`\$\{([A-Za-z0-9_]+)\}`)
+
+func (p *player) fill(s string) string {
+	return nameRE.ReplaceAllStringFunc(s, func(m string) string {
+		v, ok := p.names[m[2:len(m)-1]]
+		if !ok {
+			p.t.Fatalf("line %d: %s stands for nothing yet", p.line, m)
+		}
+		return v
+	})
+}
+
+func (p *player) send(to *peer, line string) {
+	p.t.Helper()
+	if _, err := io.WriteString(to.w, p.fill(line)+"\n"); err != nil && !errors.Is(err, io.ErrClosedPipe) {
+		p.t.Fatalf("line %d: sending: %v", p.line, err)
+	}
+}
+
+func (p *player) next(from *peer, who string) (string, bool) {
+	p.t.Helper()
+	select {
+	case got, ok := <-from.lines:
+		return got, ok
+	case <-time.After(Patience):
+		p.t.Fatalf("line %d: nothing came to the %s", p.line, who)
+		return "", false
+	}
+}
+
+func (p *player) end(from *peer, who string) {
+	p.t.Helper()
+	if got, ok := p.next(from, who); ok {
+		p.t.Fatalf("line %d: the %s got %s instead of the end", p.line, who, got)
+	}
+}
+
+func (p *player) expect(from *peer, who, want string) {
+	p.t.Helper()
+	got, ok := p.next(from, who)
+	if !ok {
+		p.t.Fatalf("line %d: the %s's stream ended before %s", p.line, who, want)
+	}
+	var pattern strings.Builder
+	var names []string
+	at := 0
+	for _, m := range nameRE.FindAllStringSubmatchIndex(want, -1) {
+		pattern.WriteString(regexp.QuoteMeta(want[at:m[0]]))
+		name := want[m[2]:m[3]]
+		if v, known := p.names[name]; known {
+			pattern.WriteString(regexp.QuoteMeta(v))
+		} else {
+			pattern.WriteString(`((?:[^"\\]|\\.)*?)`)
+			names = append(names, name)
+			p.names[name] = "" // the same name once more in this line is not supported: it would match anything
+		}
+		at = m[1]
+	}
+	pattern.WriteString(regexp.QuoteMeta(want[at:]))
+	found := regexp.MustCompile("^" + pattern.String() + "$").FindStringSubmatch(got)
+	if found == nil {
+		p.t.Fatalf("line %d: the %s got\n     %s\nwant %s", p.line, who, got, want)
+	}
+	for i, name := range names {
+		p.names[name] = found[i+1]
+	}
+}

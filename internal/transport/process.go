@@ -1,0 +1,376 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/legacy"
+	"github.com/rootbound/rootbound/internal/modern"
+	"github.com/rootbound/rootbound/internal/wire"
+)
+
+// Command is what a process runs.
+type Command struct {
+	// Args are the program and its arguments. The program is looked up in PATH unless it has a slash.
+	Args []string
+	// Env is the whole environment; nil is this program's own.
+	Env []string
+	// Dir is the working directory; "" is this program's own.
+	Dir string
+}
+
+// ProcessOptions of a process. The zero value works.
+type ProcessOptions struct {
+	// Limit is the longest message in bytes; 0 is wire.DefaultLimit.
+	Limit int
+	// Stderr gets the child's standard error; nil is this program's own.
+	Stderr *os.File
+	// Strict refuses questions of a handshake server that belong to no open request.
+	Strict bool
+	// Report is told of oddities that nobody else hears of; nil drops them.
+	Report func(format string, args ...any)
+	// Started and Exited, if set, are told of each start and each end.
+	Started func(pid int)
+	Exited  func(state string)
+	// ProbeTimeout is how long a server may be silent on server/discover; 0 is 5 s.
+	ProbeTimeout time.Duration
+	// Grace is how long a child may take to end after its standard input was closed, and again after SIGTERM; 0 is 2 s.
+	Grace time.Duration
+}
+
+const (
+	defaultProbe = 5 * time.Second
+	defaultGrace = 2 * time.Second
+	// largeLine is the length from which official clients close the connection.
+	largeLine = 10 << 20
+)
+
+// Process is a server in a child process: a handler that starts the child with the first request. A child that ends
+// fails what is open; the next request that a session may begin with starts another one. It is safe for concurrent use.
+type Process struct {
+	opt    ProcessOptions
+	legacy *legacy.Server
+	modern *modern.Server
+
+	mu       sync.Mutex
+	command  func() (Command, error)
+	child    *child // nil while none runs
+	exit     *ExitError
+	closed   bool
+	restarts sync.WaitGroup
+}
+
+// ExitError says how a child ended.
+type ExitError struct {
+	// Code is the exit code; 128 and the signal's number when it was killed.
+	Code int
+	// State is how the system describes it.
+	State string
+}
+
+func (e *ExitError) Error() string { return "the server process ended: " + e.State }
+
+// NewProcess returns a process that is not started. Command is called at each start, so that its arguments can follow
+// what holds then.
+func NewProcess(command func() (Command, error), o ProcessOptions) *Process {
+	if o.Report == nil {
+		o.Report = func(string, ...any) {}
+	}
+	if o.Stderr == nil {
+		o.Stderr = os.Stderr
+	}
+	if o.ProbeTimeout == 0 {
+		o.ProbeTimeout = defaultProbe
+	}
+	if o.Grace == 0 {
+		o.Grace = defaultGrace
+	}
+	return &Process{
+		opt: o, command: command,
+		legacy: legacy.NewServer(legacy.ServerOptions{Strict: o.Strict, Report: o.Report}),
+		modern: modern.NewServer(o.Report),
+	}
+}
+
+// Handle implements exchange.Handler.
+func (p *Process) Handle(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+	if r.Msg.Kind() == wire.Request && (r.Msg.Method() != exchange.Listen || r.Era == exchange.Modern) {
+		if err := p.start(r); err != nil {
+			reply(exchange.Fail(r, wire.CodeInternal, "rootbound: "+err.Error(), nil))
+			return
+		}
+	}
+	switch {
+	case r.Era == exchange.Legacy:
+		p.legacy.Handle(ctx, r, reply)
+	case r.Msg.Method() == "server/discover":
+		p.probe(ctx, r, reply)
+	default:
+		p.modern.Handle(ctx, r, reply)
+	}
+}
+
+// probe sends server/discover. A server that does not know it may stay silent or end; the client is then told that the
+// method does not exist, and can begin with initialize.
+func (p *Process) probe(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+	var once sync.Once
+	answer := func(o exchange.Outcome) { once.Do(func() { reply(o) }) }
+	none := func(why string) {
+		answer(exchange.Fail(r, wire.CodeMethodNotFound, "rootbound: "+why, []byte(`{"reason":"server/discover"}`)))
+	}
+	timer := time.AfterFunc(p.opt.ProbeTimeout, func() {
+		none(fmt.Sprintf("the server did not answer server/discover within %s", p.opt.ProbeTimeout))
+	})
+	p.mu.Lock()
+	started := p.child
+	p.mu.Unlock()
+	p.modern.Handle(ctx, r, func(o exchange.Outcome) {
+		timer.Stop()
+		if started != nil && started.ended() {
+			none("the server ended on server/discover")
+			return
+		}
+		answer(o)
+	})
+}
+
+// start makes sure that a child runs. One that ended is replaced only by a request that can begin a conversation: a
+// handshake server that lost its handshake would refuse everything else.
+func (p *Process) start(r *exchange.Request) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.closed:
+		return errors.New("the server was stopped")
+	case p.child != nil:
+		return nil
+	case p.exit != nil && r.Era == exchange.Legacy && r.Msg.Method() != "initialize":
+		return p.exit
+	}
+	return p.launch(nil)
+}
+
+// launch starts the child. The caller holds mu.
+func (p *Process) launch(ready func()) error {
+	cmd, err := p.command()
+	if err != nil {
+		return err
+	}
+	c, err := startChild(cmd, p.opt)
+	if err != nil {
+		return err
+	}
+	p.child = c
+	if p.opt.Started != nil {
+		p.opt.Started(c.pid())
+	}
+	p.modern.Connect(c.out)
+	p.legacy.Connect(c.out, ready)
+	go p.read(c)
+	return nil
+}
+
+func (p *Process) read(c *child) {
+	rd := wire.NewReader(c.stdout, p.opt.Limit)
+	for {
+		line, err := rd.Next()
+		var refused *wire.Refusal
+		if err != nil && !errors.As(err, &refused) {
+			break
+		}
+		var m wire.Message
+		if err == nil {
+			if len(line) > largeLine {
+				p.opt.Report("the server sent a message of %d bytes; many clients end the connection at %d", len(line), largeLine)
+			}
+			m, err = wire.Scan(line, wire.Lenient)
+			errors.As(err, &refused)
+		}
+		switch {
+		case refused != nil && p.modern.Open() > 0:
+			p.modern.Refuse(refused)
+		case refused != nil:
+			p.legacy.Refuse(refused)
+		case p.isModern(&m):
+			p.modern.Receive(&m)
+		default:
+			p.legacy.Receive(&m)
+		}
+	}
+	exit := c.wait(p.opt.Grace)
+	p.mu.Lock()
+	current := p.child == c
+	if current {
+		p.child, p.exit = nil, exit
+	}
+	p.mu.Unlock()
+	c.out.Fail(exit)
+	if p.opt.Exited != nil {
+		p.opt.Exited(exit.State)
+	}
+	if current {
+		p.modern.Disconnect(exit)
+		p.legacy.Disconnect(exit)
+	}
+	close(c.gone)
+}
+
+// isModern says whose message of the server it is: an answer goes where its request is open; the rest to the handshake
+// once there was one.
+func (p *Process) isModern(m *wire.Message) bool {
+	if m.Kind() == wire.Response && m.ID() != nil {
+		return p.modern.Has(m.Key())
+	}
+	return p.modern.Open() > 0 && p.legacy.Open() == 0 && !p.legacy.Greeted()
+}
+
+// Restart replaces the running child by one that is started afresh, tells it what the old one had been told, and calls
+// ready. What the old one has not answered fails. Without a running child it does nothing but call ready.
+func (p *Process) Restart(ready func()) error {
+	p.mu.Lock()
+	old := p.child
+	if old == nil || p.closed {
+		p.mu.Unlock()
+		ready()
+		return nil
+	}
+	p.child = nil
+	p.mu.Unlock()
+	why := errors.New("the server was started again for new roots")
+	p.legacy.Disconnect(why)
+	p.modern.Disconnect(why)
+	p.restarts.Go(func() { old.stop(p.opt.Grace) })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.launch(ready)
+}
+
+// Close stops the child: its standard input is closed, and what does not end then is terminated, then killed, with its
+// whole process group. It returns how the last child ended; nil when none was started.
+func (p *Process) Close() *ExitError {
+	p.mu.Lock()
+	p.closed = true
+	c := p.child
+	p.mu.Unlock()
+	if c != nil {
+		c.stop(p.opt.Grace)
+		select {
+		case <-c.gone:
+		case <-time.After(p.opt.Grace): // somebody else holds its output open
+		}
+	}
+	p.restarts.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.exit
+}
+
+// child is one run of the command.
+type child struct {
+	cmd    *exec.Cmd
+	guard  *watcher
+	stdin  io.Closer
+	stdout *os.File
+	out    *wire.Writer
+	exited chan struct{} // the process was waited for
+	exit   *ExitError    // after exited
+	gone   chan struct{} // its output ended, and everything open was answered
+	once   sync.Once
+}
+
+func (c *child) pid() int { return c.cmd.Process.Pid }
+
+func (c *child) ended() bool {
+	select {
+	case <-c.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+func startChild(command Command, o ProcessOptions) (*child, error) {
+	if len(command.Args) == 0 {
+		return nil, errors.New("starting the server: no command")
+	}
+	guard, err := newWatcher()
+	if err != nil {
+		return nil, fmt.Errorf("starting the watcher of the server: %w", err)
+	}
+	stdinR, stdinW, err := pipe()
+	if err != nil {
+		guard.close()
+		return nil, fmt.Errorf("making a pipe to the server: %w", err)
+	}
+	stdoutR, stdoutW, err := pipe()
+	if err != nil {
+		guard.close()
+		stdinR.Close()
+		stdinW.Close()
+		return nil, fmt.Errorf("making a pipe from the server: %w", err)
+	}
+	cmd := exec.Command(command.Args[0], command.Args[1:]...)
+	cmd.Env, cmd.Dir = command.Env, command.Dir
+	if command.Dir != "" && !filepath.IsAbs(command.Args[0]) && filepath.Base(command.Args[0]) != command.Args[0] {
+		if abs, err := filepath.Abs(command.Args[0]); err == nil {
+			cmd.Path, cmd.Err = abs, nil
+		}
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdinR, stdoutW, o.Stderr
+	err = guard.start(cmd)
+	stdinR.Close()
+	stdoutW.Close()
+	if err != nil {
+		guard.close()
+		stdinW.Close()
+		stdoutR.Close()
+		return nil, fmt.Errorf("starting the server %q: %w", command.Args[0], err)
+	}
+	c := &child{
+		cmd: cmd, guard: guard, stdin: stdinW, stdout: stdoutR, out: wire.NewWriter(stdinW),
+		exited: make(chan struct{}), gone: make(chan struct{}),
+	}
+	go func() {
+		err := cmd.Wait()
+		c.exit = exitError(cmd.ProcessState, err)
+		close(c.exited)
+	}()
+	return c, nil
+}
+
+// wait waits for the end of a child whose output has ended, and ends one that does not.
+func (c *child) wait(grace time.Duration) *ExitError {
+	select {
+	case <-c.exited:
+	case <-time.After(grace):
+		c.stop(grace)
+	}
+	c.stdout.Close()
+	c.guard.close()
+	return c.exit
+}
+
+// stop ends the child and its process group and waits for it.
+func (c *child) stop(grace time.Duration) {
+	c.once.Do(func() {
+		c.stdin.Close()
+		for _, end := range []func(){c.guard.terminate, c.guard.kill} {
+			select {
+			case <-c.exited:
+				c.guard.kill() // what it left behind in its group
+				return
+			case <-time.After(grace):
+				end()
+			}
+		}
+	})
+	<-c.exited
+}

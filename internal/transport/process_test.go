@@ -1,0 +1,215 @@
+package transport
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rootbound/rootbound/internal/mcptest"
+)
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv("TRANSPORT_TEST_GUARD"); path != "" {
+		os.Exit(guardMain(path))
+	}
+	mcptest.Main()
+	os.Exit(m.Run())
+}
+
+// guardMain is a guard with no stage around the "tree" child: for the tests that kill it.
+func guardMain(path string) int {
+	if err := Adopt(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	os.Unsetenv("TRANSPORT_TEST_GUARD")
+	args, env := mcptest.Command("tree " + path)
+	p := NewProcess(func() (Command, error) { return Command{Args: args, Env: env}, nil }, ProcessOptions{Grace: 50 * time.Millisecond})
+	ServeStdio(context.Background(), os.Stdin, os.Stdout, p, StdioOptions{})
+	p.Close()
+	KillDescendants()
+	return 0
+}
+
+// passthrough is a guard without any stage, in this process.
+func passthrough(o ProcessOptions) mcptest.Guard {
+	return func(t *testing.T, args, env []string) (io.WriteCloser, io.Reader) {
+		o := o
+		o.Report = func(f string, a ...any) { t.Logf("report: "+f, a...) }
+		p := NewProcess(func() (Command, error) { return Command{Args: args, Env: env}, nil }, o)
+		inR, inW := io.Pipe()
+		outR, outW := io.Pipe()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if err := ServeStdio(t.Context(), inR, outW, p, StdioOptions{Report: o.Report}); err != nil && !errors.Is(err, context.Canceled) {
+				t.Errorf("serving: %v", err)
+			}
+			p.Close()
+			outW.Close()
+		}()
+		t.Cleanup(func() { inW.Close(); <-done })
+		return inW, outR
+	}
+}
+
+func TestTranscripts(t *testing.T) {
+	mcptest.Transcripts(t, "testdata/*.transcript", passthrough(ProcessOptions{}))
+}
+
+func TestTranscriptsOfServersThatAreSlowOnDiscover(t *testing.T) {
+	mcptest.Transcripts(t, "testdata/probe/*.transcript", passthrough(ProcessOptions{ProbeTimeout: 100 * time.Millisecond}))
+}
+
+func TestStrictTranscripts(t *testing.T) {
+	mcptest.Transcripts(t, "testdata/strict/*.transcript", passthrough(ProcessOptions{Strict: true}))
+}
+
+func alive(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return syscall.Kill(pid, 0) == nil && runtime.GOOS != "linux"
+	}
+	_, rest, _ := strings.Cut(string(b), ") ")
+	return !strings.HasPrefix(rest, "Z")
+}
+
+// TestNoOrphans ends the guard in each way there is, around a server that ignores SIGTERM and whose children have left
+// it: one in its process group, one in a session of its own.
+func TestNoOrphans(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs /proc and setsid: Linux only")
+	}
+	for _, tt := range []struct {
+		name string
+		end  func(guard *exec.Cmd, stdin io.Closer, pids []int)
+		// gone is how many of the pids must end; the last is the one that left the group.
+		detached bool
+	}{
+		{"client closes", func(g *exec.Cmd, in io.Closer, _ []int) { in.Close() }, true},
+		{"server killed", func(g *exec.Cmd, in io.Closer, pids []int) { syscall.Kill(pids[2], syscall.SIGKILL); in.Close() }, true},
+		{"guard killed", func(g *exec.Cmd, in io.Closer, _ []int) { g.Process.Kill() }, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "pids")
+			exe, _ := os.Executable()
+			guard := exec.Command(exe)
+			guard.Env = append(os.Environ(), "TRANSPORT_TEST_GUARD="+path)
+			in, err := guard.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := guard.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer guard.Process.Kill()
+			io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`+"\n")
+			pids := waitPids(t, path)
+			tt.end(guard, in, pids)
+			guard.Wait()
+			for i, pid := range pids {
+				if i == 1 && !tt.detached {
+					syscall.Kill(pid, syscall.SIGKILL) // named in docs/limits.md
+					continue
+				}
+				waitGone(t, i, pid)
+			}
+		})
+	}
+}
+
+func waitPids(t *testing.T, path string) []int {
+	t.Helper()
+	deadline := time.Now().Add(mcptest.Patience)
+	for time.Now().Before(deadline) {
+		if b, err := os.ReadFile(path); err == nil {
+			var pids []int
+			for _, s := range strings.Fields(string(b)) {
+				pid, err := strconv.Atoi(s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				pids = append(pids, pid)
+			}
+			if len(pids) != 3 {
+				t.Fatalf("pids: %q", b)
+			}
+			return pids
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatal("the server was not started")
+	return nil
+}
+
+func waitGone(t *testing.T, i, pid int) {
+	t.Helper()
+	for deadline := time.Now().Add(mcptest.Patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if !alive(pid) {
+			return
+		}
+	}
+	syscall.Kill(pid, syscall.SIGKILL)
+	t.Errorf("process %d of the server's tree (pid %d) is left", i, pid)
+}
+
+func TestExitCodeOfTheChild(t *testing.T) {
+	for _, code := range []int{0, 3, 77} {
+		args, env := mcptest.Command("exit " + strconv.Itoa(code))
+		p := NewProcess(func() (Command, error) { return Command{Args: args, Env: env}, nil }, ProcessOptions{})
+		var out strings.Builder
+		in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}` + "\n")
+		pr, pw := io.Pipe()
+		go func() {
+			io.Copy(pw, in)
+			for p.exitState() == nil {
+				time.Sleep(time.Millisecond)
+			}
+			pw.Close()
+		}()
+		if err := ServeStdio(t.Context(), pr, &out, p, StdioOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		exit := p.Close()
+		if exit == nil || exit.Code != code {
+			t.Errorf("exit %v, want code %d", exit, code)
+		}
+		var answer struct {
+			Error struct{ Message string }
+		}
+		if err := json.Unmarshal([]byte(out.String()), &answer); err != nil || !strings.Contains(answer.Error.Message, "ended") {
+			t.Errorf("the open request got %q", out.String())
+		}
+	}
+}
+
+func (p *Process) exitState() *ExitError {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.exit
+}
+
+func TestACommandThatCannotBeStartedIsAnErrorWithItsName(t *testing.T) {
+	p := NewProcess(func() (Command, error) { return Command{Args: []string{"/nowhere/server"}}, nil }, ProcessOptions{})
+	defer p.Close()
+	var out strings.Builder
+	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize"}` + "\n")
+	if err := ServeStdio(t.Context(), in, &out, p, StdioOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), `/nowhere/server`) || !strings.Contains(out.String(), `"id":1`) {
+		t.Errorf("got %s", out.String())
+	}
+}

@@ -1,0 +1,112 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/legacy"
+	"github.com/rootbound/rootbound/internal/modern"
+	"github.com/rootbound/rootbound/internal/wire"
+)
+
+// StdioOptions of a client on a stream.
+type StdioOptions struct {
+	// Limit is the longest message in bytes; 0 is wire.DefaultLimit.
+	Limit int
+	// Report is told of oddities that nobody else hears of; nil drops them.
+	Report func(format string, args ...any)
+}
+
+// ServeStdio reads a client's messages from in until it ends, hands them to h in the era of each, and writes what comes
+// back to out. It returns nil when in ends and everything was written. When ctx ends it returns at once, although a
+// read may still be waiting on in.
+func ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h exchange.Handler, o StdioOptions) error {
+	report := o.Report
+	if report == nil {
+		report = func(string, ...any) {}
+	}
+	session := exchange.NewSession(ctx)
+	w := wire.NewWriter(out)
+	d := &dispatch{
+		legacy: legacy.NewClient(w, h, session, legacy.Options{Report: report}),
+		modern: modern.NewClient(w, h, session, report),
+	}
+	done := make(chan error, 1)
+	go func() { done <- d.read(wire.NewReader(in, o.Limit)) }()
+	var err error
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	session.End(errClientGone)
+	if werr := w.Wait(); err == nil && werr != nil {
+		err = werr
+	}
+	return err
+}
+
+var errClientGone = errors.New("the client closed the connection")
+
+// dispatch gives each message to the edge of its era: one client may speak both on one stream.
+type dispatch struct {
+	legacy *legacy.Client
+	modern *modern.Client
+}
+
+func (d *dispatch) read(r *wire.Reader) error {
+	for {
+		line, err := r.Next()
+		var refused *wire.Refusal
+		switch {
+		case errors.As(err, &refused):
+			d.legacy.Refuse(refused)
+			continue
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		m, err := wire.Scan(line, wire.Strict)
+		if errors.As(err, &refused) {
+			d.legacy.Refuse(refused)
+			continue
+		}
+		if d.isModern(&m) {
+			d.modern.Receive(&m)
+		} else {
+			d.legacy.Receive(&m)
+		}
+	}
+}
+
+// isModern decides by what the message itself says; a cancellation says nothing and goes where its request is.
+func (d *dispatch) isModern(m *wire.Message) bool {
+	switch m.Kind() {
+	case wire.Response, wire.Batch:
+		return false
+	}
+	switch m.Method() {
+	case "server/discover", exchange.Listen:
+		return true
+	case "initialize":
+		return false
+	case "notifications/cancelled":
+		id, _ := wire.Get(m.Params(), "requestId")
+		return d.modern.Has(wire.IDKey(id))
+	}
+	return IsModern(wire.GetString(m.Meta(), exchange.MetaVersion))
+}
+
+// handshakeRevisions are the revisions that begin with initialize.
+var handshakeRevisions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
+
+// IsModern reports whether a request that names this revision in its _meta is of the stateless era: it names one at all,
+// and none of the handshake's.
+func IsModern(revision string) bool {
+	return strings.TrimSpace(revision) != "" && !slices.Contains(handshakeRevisions, revision)
+}

@@ -1,0 +1,84 @@
+//go:build unix
+
+package transport
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// watchScript waits for the end of this program, which closes the pipe, and then kills its process group: the server,
+// and everything that stayed with it.
+const watchScript = `trap '' TERM INT HUP; read x; kill -KILL 0`
+
+// watcher is a small process that leads the server's process group and outlives this program just long enough to end
+// that group. It reads a pipe that only this program holds.
+type watcher struct {
+	pgid int
+	hold io.Closer // closing it ends the group
+	done chan struct{}
+}
+
+func newWatcher() (*watcher, error) {
+	r, w, err := pipe()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("/bin/sh", "-c", watchScript)
+	cmd.Stdin = r
+	cmd.Env = []string{}
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	err = cmd.Start()
+	r.Close()
+	if err != nil {
+		w.Close()
+		return nil, err
+	}
+	g := &watcher{pgid: cmd.Process.Pid, hold: w, done: make(chan struct{})}
+	go func() {
+		cmd.Wait() // that it was killed is how it ends
+		close(g.done)
+	}()
+	return g, nil
+}
+
+// start starts cmd in the watched group.
+func (g *watcher) start(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: g.pgid}
+	return startTied(cmd)
+}
+
+// terminate asks the group to end.
+func (g *watcher) terminate() { syscall.Kill(-g.pgid, syscall.SIGTERM) }
+
+// kill ends the group, the watcher included.
+func (g *watcher) kill() {
+	if err := syscall.Kill(-g.pgid, syscall.SIGKILL); err == nil || errors.Is(err, syscall.ESRCH) {
+		<-g.done
+	}
+}
+
+// close ends the group and forgets it.
+func (g *watcher) close() {
+	select {
+	case <-g.done: // the group's number may be somebody else's by now
+	default:
+		g.kill()
+	}
+	g.hold.Close()
+}
+
+func exitError(s *os.ProcessState, err error) *ExitError {
+	if s == nil {
+		return &ExitError{Code: 1, State: err.Error()}
+	}
+	e := &ExitError{Code: s.ExitCode(), State: s.String()}
+	if ws, ok := s.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		e.Code = 128 + int(ws.Signal())
+	}
+	return e
+}

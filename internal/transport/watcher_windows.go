@@ -1,0 +1,72 @@
+package transport
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+)
+
+// watcher is a job object: the system ends its processes when the last handle to it, which only this program has, is
+// closed.
+type watcher struct {
+	job windows.Handle
+}
+
+func newWatcher() (*watcher, error) {
+	job, err := windows.CreateJobObject(nil, nil)
+	if err != nil {
+		return nil, os.NewSyscallError("CreateJobObject", err)
+	}
+	info := windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{}
+	info.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
+	if _, err := windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
+		uintptr(unsafe.Pointer(&info)), uint32(unsafe.Sizeof(info))); err != nil {
+		windows.CloseHandle(job)
+		return nil, os.NewSyscallError("SetInformationJobObject", err)
+	}
+	return &watcher{job: job}, nil
+}
+
+// start starts cmd inside the job.
+func (g *watcher) start(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	h, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(cmd.Process.Pid))
+	if err == nil {
+		err = windows.AssignProcessToJobObject(g.job, h)
+		windows.CloseHandle(h)
+	}
+	if err != nil {
+		cmd.Process.Kill()
+		cmd.Wait()
+		return os.NewSyscallError("AssignProcessToJobObject", err)
+	}
+	return nil
+}
+
+// terminate does nothing: there is no request to end that every program of this system understands.
+func (g *watcher) terminate() {}
+
+func (g *watcher) kill() { windows.TerminateJobObject(g.job, 1) }
+
+func (g *watcher) close() { windows.CloseHandle(g.job) }
+
+func pipe() (r, w *os.File, err error) { return os.Pipe() }
+
+// Adopt does nothing: the job object holds all descendants.
+func Adopt() error { return nil }
+
+// KillDescendants does nothing: the job object holds all descendants.
+func KillDescendants() {}
+
+func exitError(s *os.ProcessState, err error) *ExitError {
+	if s == nil {
+		return &ExitError{Code: 1, State: err.Error()}
+	}
+	return &ExitError{Code: s.ExitCode(), State: s.String()}
+}
