@@ -15,6 +15,9 @@
 //	dirs, bad := roots.ResolveList(answer, roots.ParseURI, roots.ResolveOptions{Access: roots.ReadWrite})
 //	allowed := configured.Intersect(roots.NewSet(dirs...))
 //
+// A Tracker does the rest of it: it says when to ask the client, what holds until the answer, after it, and when none
+// comes, and what to tell of it.
+//
 // Resolve, ResolveList, Dir.Refresh, Workspace and Broad look at the disk. Nothing else here does.
 //
 // # Limits

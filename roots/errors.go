@@ -37,6 +37,8 @@ const (
 	TooBroad Reason = "broad"
 	// Moved: the path leads to another place, or to another kind of thing, than it did.
 	Moved Reason = "moved"
+	// TooMany: it and the rest of a list are beyond what is looked at.
+	TooMany Reason = "too-many"
 )
 
 var reasonText = map[Reason]string{
@@ -55,6 +57,7 @@ var reasonText = map[Reason]string{
 	WrongKind:       "it is neither a directory nor a regular file",
 	TooBroad:        "it is broad: the whole disk, a home directory, or what holds them",
 	Moved:           "its path leads elsewhere now",
+	TooMany:         "it and what follows it are more roots than are looked at",
 }
 
 // Error says which root was refused, why, and what to do instead.

@@ -111,9 +111,13 @@ func (d Dir) Refresh() (Dir, error) {
 
 // ResolveList makes roots of a list as told, such as a client's answer to roots/list. Each URI is read by parse, which is
 // ParseURI or StrictURI; a root keeps its own name, and has the rest from o. What is refused is reported by its URI and
-// does not touch the others.
+// does not touch the others. Of a list of more than 1,000 roots the rest is refused as one.
 func ResolveList(list []Root, parse func(uri string) (string, error), o ResolveOptions) (dirs []Dir, bad []*Error) {
-	for _, r := range list {
+	const most = 1000 // what comes of a list takes time by its square
+	for i, r := range list {
+		if i == most {
+			return dirs, append(bad, &Error{Root: r.URI, Reason: TooMany, Fix: "name the directories that hold them"})
+		}
 		path, err := parse(r.URI)
 		if err == nil {
 			var d Dir

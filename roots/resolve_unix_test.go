@@ -269,6 +269,12 @@ func TestResolveList(t *testing.T) {
 	if want := []string{"/my project mine"}; !slices.Equal(paths, want) || !slices.Equal(refused, wantRefused) {
 		t.Errorf("strict: got %q and %q, want %q and %q", paths, refused, want, wantRefused)
 	}
+
+	answer = slices.Repeat([]Root{{URI: "file://" + top + "/b"}}, 1002)
+	dirs, bad := ResolveList(answer, ParseURI, ResolveOptions{})
+	if len(dirs) != 1000 || len(bad) != 1 || bad[0].Reason != TooMany {
+		t.Errorf("of 1,002 roots %d were taken and %d refused", len(dirs), len(bad))
+	}
 }
 
 func TestAncestors(t *testing.T) {

@@ -269,7 +269,7 @@ func TestAlgebra(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	sorted := func(s Set) []string { l := texts(s); slices.Sort(l); return l }
 	overlaps, covers := 0, 0
-	for range 3000 {
+	for range 1000 {
 		s, u, v := randomSet(r), randomSet(r), randomSet(r)
 		su := s.Intersect(u)
 		for _, p := range places {
@@ -303,7 +303,7 @@ func TestAlgebra(t *testing.T) {
 			covers++
 		}
 	}
-	if overlaps < 500 || covers < 100 {
+	if overlaps < 150 || covers < 30 {
 		t.Errorf("only %d pairs overlapped and %d covered: the test shows little", overlaps, covers)
 	}
 }
