@@ -24,7 +24,9 @@ type Process struct {
 type Place struct {
 	// Path is the absolute path without links: resolved as far as something exists, the rest as it is written.
 	Path string
-	// Exists is set when there is something.
+	// Existing is how many elements of Path exist.
+	Existing int
+	// Exists is set when all do.
 	Exists bool
 	// Inside is set when a root holds it that allows anything: Dir is the deepest one, and Rel the path beneath it, "."
 	// for the root itself.
@@ -48,7 +50,7 @@ func Locate(set roots.Set, path string, by Process) (Place, error) {
 func locate(set roots.Set, path string, by Process, fold bool) (Place, error) {
 	l := locator{set: set, fold: fold}
 	err := l.run(path, by)
-	p := Place{Path: l.path()}
+	p := Place{Path: l.path(), Existing: l.existing()}
 	if err != nil {
 		return p, fmt.Errorf("resolving %q: %w", path, err)
 	}
@@ -72,18 +74,24 @@ type step struct {
 	info fs.FileInfo // nil when missing
 }
 
-func (l *locator) path() string { return l.pathTo(len(l.at)) }
-
-func (l *locator) pathTo(n int) string {
+func (l *locator) path() string {
 	var b strings.Builder
 	b.WriteString(l.top)
-	for i, s := range l.at[:n] {
+	for i, s := range l.at {
 		if i > 0 {
 			b.WriteByte(filepath.Separator)
 		}
 		b.WriteString(s.name)
 	}
 	return b.String()
+}
+
+func (l *locator) existing() int {
+	n := slices.IndexFunc(l.at, func(s step) bool { return s.info == nil })
+	if n < 0 {
+		n = len(l.at)
+	}
+	return n
 }
 
 func (l *locator) run(path string, by Process) error {

@@ -119,6 +119,19 @@ func describe(p Place, err error, w string) string {
 	return "outside:" + strings.ReplaceAll(p.Path, w, "W") + missing
 }
 
+func TestLocateExisting(t *testing.T) {
+	w := tree(t, map[string]string{"R/a/f": "", "R/loop": "->loop"})
+	top, elems := split(w)
+	for path, want := range map[string]int{
+		"R": 1, "R/a/f": 3, "R/a/new/x": 2, "new/x": 0, "R/a/f/x": 3, "R/a/../new": 1, "R/loop": 2, "R/" + strings.Repeat("a", 300): 1,
+	} {
+		p, _ := Locate(roots.Set{}, filepath.Join(w, path), Process{})
+		if p.Existing != len(elems)+want {
+			t.Errorf("Locate(%.40q).Existing = %d, want %d more than the %d below %s", path, p.Existing, want, len(elems), top)
+		}
+	}
+}
+
 // What is not what was resolved is not answered for, neither by the root nor by the one around it.
 func TestLocateReplacedRoot(t *testing.T) {
 	w := tree(t, map[string]string{"R/ro/f": "", "R/f": "", "hole/": ""})
