@@ -1,0 +1,189 @@
+package calllog
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Options say how a log is written. The zero value is the usual way.
+type Options struct {
+	// Sync makes every record durable before Append returns: it costs what an fsync costs.
+	Sync bool
+	// Bodies writes free text and long strings of arguments out instead of their sizes, up to 8 MiB a call. Secrets are
+	// redacted all the same.
+	Bodies bool
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+}
+
+// Log is the log of one run. It is safe for use by any goroutine. Whoever created it closes it.
+type Log struct {
+	path    string
+	server  string
+	sync    bool
+	now     func() time.Time
+	discard bool
+
+	ids struct {
+		sync.Mutex
+		first, n uint32
+	}
+
+	mu    sync.Mutex
+	file  file // nil when closed
+	size  int64
+	seq   uint64
+	prev  digits
+	enc   encoder
+	fault error // why nothing can be appended any more
+}
+
+// file is what a Log needs of its file.
+type file interface {
+	io.WriteCloser
+	Truncate(size int64) error
+	Sync() error
+}
+
+// digits is a SHA-256 in hex.
+type digits [64]byte
+
+// noPrev is the prev of a first record.
+var noPrev = digits([]byte(strings.Repeat("0", 64)))
+
+// Create makes a log file in dir, which it makes too where it is missing (mode 0700), and writes start, whose kind it
+// sets, as its first record. Start.Server names the server.
+func Create(dir string, start Record, o Options) (*Log, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("creating the log directory: %w", err)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	path := filepath.Join(dir, fileName(o.Now(), start.Server))
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("creating the log: %w", err)
+	}
+	if err := lock(f); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("locking the log: %w", err)
+	}
+	l := newLog(f, path, start.Server, o)
+	start.Kind = Start
+	if err := l.Append(&start); err != nil {
+		f.Close()
+		os.Remove(path)
+		return nil, err
+	}
+	return l, nil
+}
+
+func newLog(f file, path, server string, o Options) *Log {
+	l := &Log{path: path, server: server, sync: o.Sync, now: o.Now, file: f, prev: noPrev}
+	l.enc.walker.bodies = o.Bodies
+	return l
+}
+
+// Discard returns a log that keeps nothing, for `--log off`.
+func Discard() *Log { return &Log{discard: true} }
+
+// fileName returns a name for a run of server that begins at t.
+func fileName(t time.Time, server string) string {
+	clean := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_':
+			return r
+		}
+		return '_' // also for '-', which separates the parts of the name
+	}, server)
+	if clean == "" {
+		clean = "_"
+	}
+	var random [4]byte
+	rand.Read(random[:])
+	return t.UTC().Format(nameLayout) + "-" + clean[:min(len(clean), 40)] + "-" + hex.EncodeToString(random[:]) + suffix
+}
+
+// Path returns the name of the log's file, "" when nothing is kept.
+func (l *Log) Path() string { return l.path }
+
+// NewID returns a short id for a call or a question, like c7f3a2. The first 16 million ids of a run differ from each
+// other.
+func (l *Log) NewID() string {
+	l.ids.Lock()
+	if l.ids.n == 0 {
+		var random [4]byte
+		rand.Read(random[:])
+		l.ids.first = uint32(random[0])<<16 | uint32(random[1])<<8 | uint32(random[2])
+	}
+	l.ids.n++
+	n := l.ids.first + l.ids.n*0x9e3779 // odd, so that every number of 24 bits has its turn
+	l.ids.Unlock()
+	return string([]byte{hexDigits[n>>20&15], hexDigits[n>>16&15], hexDigits[n>>12&15], hexDigits[n>>8&15], hexDigits[n>>4&15], hexDigits[n&15]})
+}
+
+// Append writes r as the next record. When it returns an error r is not in the log, and what r is about must not happen.
+// A record that could be written only in part is taken back, so that the next one can follow; where that is not
+// possible, every later Append returns the error. R is not changed and not kept.
+func (l *Log) Append(r *Record) error {
+	if l.discard {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.append(r)
+}
+
+func (l *Log) append(r *Record) error {
+	switch {
+	case l.fault != nil:
+		return l.fault
+	case l.file == nil:
+		return fmt.Errorf("appending to the log: %w", os.ErrClosed)
+	}
+	line, hash := l.enc.line(r, l.seq+1, l.now(), l.server, l.prev)
+	n, err := l.file.Write(line)
+	if err == nil && l.sync {
+		err = l.file.Sync()
+	}
+	if err == nil && n < len(line) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		err = fmt.Errorf("appending to the log: %w", err)
+		if undo := l.file.Truncate(l.size); undo != nil {
+			l.fault = fmt.Errorf("%w (and taking the part of a record back: %v)", err, undo)
+			return l.fault
+		}
+		return err
+	}
+	l.size += int64(n)
+	l.seq++
+	l.prev = hash
+	return nil
+}
+
+// Close writes the exit record and closes the file. A second Close does nothing.
+func (l *Log) Close(status int, reason string) error {
+	if l.discard {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		return nil
+	}
+	err := l.append(&Record{Kind: Exit, Status: status, Reason: reason})
+	err = errors.Join(err, l.file.Close())
+	l.file = nil
+	return err
+}

@@ -1,0 +1,154 @@
+package calllog
+
+import (
+	"iter"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Story is a call with all that the log says about it.
+type Story struct {
+	// Call is the call's first record.
+	Call Entry
+	// Rest are the later records with its id: questions asked for it, how it ended.
+	Rest []Entry
+	// Roots are the directories that were effective when it was decided.
+	Roots []Dir
+	// Allow are lines, each of which would have allowed what was refused: options, commands, lines of configuration.
+	Allow []string
+}
+
+// Why tells the story of the call with the short id what; or, when what is a path, of the newest refusals of it and of
+// what lies beneath, at most as many as most and the newest first. Entries are unfiltered; an error among them that is
+// not an *UnreadableError ends it.
+func Why(entries iter.Seq2[Entry, error], what string, most int) ([]Story, error) {
+	id := isID(what)
+	if !id {
+		what = filepath.Clean(what)
+	}
+	type run struct {
+		effective []Dir
+		open      map[string]*Story
+	}
+	runs := map[string]*run{}
+	var stories []*Story
+	for e, err := range entries {
+		if fatal(err) {
+			return nil, err
+		}
+		if err != nil {
+			continue
+		}
+		r := runs[e.File]
+		if r == nil {
+			r = &run{open: map[string]*Story{}}
+			runs[e.File] = r
+		}
+		switch e.Kind {
+		case Start:
+			r.effective = e.Dirs
+		case RootsChanged:
+			r.effective = e.After
+		}
+		switch story := r.open[e.Call]; {
+		case story != nil:
+			story.Rest = append(story.Rest, e)
+		case e.Kind == Call && (id && e.Call == what || !id && refuses(&e.Record, what)):
+			story = &Story{Call: e, Roots: r.effective, Allow: allowing(&e.Record, r.effective)}
+			stories = append(stories, story)
+			if e.Call != "" {
+				r.open[e.Call] = story
+			}
+		}
+		if len(stories) > most {
+			old := stories[0]
+			delete(runs[old.Call.File].open, old.Call.Call)
+			stories = slices.Delete(stories, 0, 1)
+		}
+	}
+	var out []Story
+	for _, s := range slices.Backward(stories) {
+		out = append(out, *s)
+	}
+	return out, nil
+}
+
+// isID reports whether s is written as NewID writes.
+func isID(s string) bool {
+	return len(s) == 6 && strings.Trim(s, hexDigits) == ""
+}
+
+// refuses reports whether r refuses path or something beneath it.
+func refuses(r *Record, path string) bool {
+	return r.Verdict == Deny && slices.ContainsFunc(r.Paths, func(p Path) bool {
+		return p.Verdict == Deny && (beneath(p.Resolved, path) || beneath(p.Given, path))
+	})
+}
+
+// beneath reports whether path is dir or lies below it, by text. It is for finding records, not for access.
+func beneath(path, dir string) bool {
+	rest, ok := strings.CutPrefix(path, dir)
+	return ok && (rest == "" || rest[0] == '/' || rest[0] == '\\' || strings.HasSuffix(dir, "/") || strings.HasSuffix(dir, `\`))
+}
+
+// allowing returns the lines that would allow what r refuses.
+func allowing(r *Record, effective []Dir) []string {
+	var lines []string
+	add := func(line string) {
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	if r.Fix != "" {
+		add(r.Fix)
+	}
+	if r.Verdict != Deny {
+		return lines
+	}
+	for _, p := range r.Paths {
+		if p.Verdict != Deny || p.Resolved == "" {
+			continue
+		}
+		switch p.Code {
+		case CodeOutside, CodeNoRoots:
+			dir := p.Resolved
+			if !p.Dir {
+				dir = parent(dir)
+			}
+			add("--root " + shellQuote(dir))
+			add("rootbound roots add " + shellQuote(dir))
+		case CodeReadOnly:
+			dir := ""
+			for _, d := range effective {
+				if beneath(p.Resolved, d.Path) && len(d.Path) > len(dir) {
+					dir = d.Path
+				}
+			}
+			if dir != "" {
+				add("--root " + shellQuote(dir) + " instead of --ro " + shellQuote(dir))
+			}
+		}
+	}
+	return lines
+}
+
+// parent returns the directory that holds path, or path where that would be all there is.
+func parent(path string) string {
+	i := strings.LastIndexAny(path, `/\`)
+	if i <= 0 || path[i-1] == ':' {
+		return path
+	}
+	return path[:i]
+}
+
+// shellQuote returns s as a word of a POSIX shell.
+func shellQuote(s string) string {
+	plain := s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return r < 0x80 && class[r] == separator && !strings.ContainsRune(".,:@%=", r)
+	}) < 0
+	if plain {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
