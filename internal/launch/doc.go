@@ -1,0 +1,21 @@
+// Package launch knows what a command line really runs: which server is behind npx, uvx, docker, env or cmd, which of
+// its arguments are directories, and what the paths in its calls mean.
+//
+//	c := launch.Command{Path: "npx", Args: []string{"-y", "@modelcontextprotocol/server-filesystem", "/srv/repo"}}
+//	t := launch.Identify(c)
+//	if p, ok := launch.Lookup(t); ok {
+//		for _, d := range p.Directories(t) {
+//			fmt.Println(d.Path) // /srv/repo
+//		}
+//	}
+//
+// It also fills the roots into a command: see Command.Fill.
+//
+// Nothing is started or looked up here: a command line is judged by its text and by the shipped profiles.
+//
+// # Limits
+//
+// A shell command (sh -c), a script and a program that starts another by itself are not looked into: they are unknown,
+// which asks for the strict treatment. A profile describes the package of that name; who publishes another program
+// under the name gets the profile too. Covers says whether a version is one whose code was read.
+package launch
