@@ -39,7 +39,7 @@ type Request struct {
 	Roots roots.Set
 	// Held is what stages left with the interim outcome that this request is the retry of, else nil.
 	Held Held
-	// Trail collects what the stages decided, for the log.
+	// Trail collects what the stages decided, for the log. The log stage sets it.
 	Trail *Trail
 }
 

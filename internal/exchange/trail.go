@@ -1,10 +1,6 @@
 package exchange
 
-import (
-	"crypto/rand"
-	"encoding/hex"
-	"sync"
-)
+import "sync"
 
 // Trail is what the stages decided about one request, for the log. It is safe for concurrent use.
 type Trail struct {
@@ -21,18 +17,14 @@ type Note struct {
 	Stage string
 	// Denied is set when the request does not go on.
 	Denied bool
-	// Code is a word for programs, Text a sentence for people.
-	Code, Text string
+	// Code is a word for programs, Text a sentence for people, Fix what to write for another decision.
+	Code, Text, Fix string
 	// Detail is what the stage and the log's writer agree on, or nil.
 	Detail any
 }
 
-// NewTrail returns a trail with a fresh id.
-func NewTrail() *Trail {
-	var b [4]byte
-	rand.Read(b[:])
-	return &Trail{ID: "c" + hex.EncodeToString(b[:])}
-}
+// NewTrail returns an empty trail.
+func NewTrail(id string) *Trail { return &Trail{ID: id} }
 
 // Add adds a note.
 func (t *Trail) Add(n Note) {
@@ -46,6 +38,9 @@ func (t *Trail) Add(n Note) {
 
 // Notes returns what was added, in order.
 func (t *Trail) Notes() []Note {
+	if t == nil {
+		return nil
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return append([]Note(nil), t.notes...)

@@ -123,7 +123,7 @@ func (c *Client) request(m *wire.Message, b *batch) {
 	if m.Method() == "initialize" {
 		c.client(m)
 	}
-	c.next.Handle(k.ctx, &exchange.Request{Msg: m, Caller: k, Session: c.session, Trail: exchange.NewTrail()}, func(o exchange.Outcome) {
+	c.next.Handle(k.ctx, &exchange.Request{Msg: m, Caller: k, Session: c.session}, func(o exchange.Outcome) {
 		k.end(m.Method(), o)
 	})
 }

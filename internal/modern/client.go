@@ -146,7 +146,7 @@ func (c *Client) request(m *wire.Message) {
 		c.resume(m, state)
 		return
 	}
-	r := &exchange.Request{Msg: m, Era: exchange.Modern, Session: c.session, Trail: exchange.NewTrail()}
+	r := &exchange.Request{Msg: m, Era: exchange.Modern, Session: c.session}
 	if strings.HasPrefix(state, sealedPrefix) {
 		v, err := c.sealer.open(state, digest(m))
 		if err != nil {

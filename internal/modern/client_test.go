@@ -1,0 +1,235 @@
+package modern
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/wire"
+)
+
+const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"roots":{},"elicitation":{}},"progressToken":%s}`
+
+// client is a stateless client in this process, before h.
+type client struct {
+	t    *testing.T
+	out  bytes.Buffer
+	edge *Client
+	end  func()
+}
+
+func newClient(t *testing.T, h exchange.Handler) *client {
+	c := &client{t: t}
+	s := exchange.NewSession(t.Context())
+	c.edge = NewClient(wire.NewWriter(&c.out), h, s, func(f string, a ...any) { t.Logf(f, a...) })
+	c.end = func() { s.End(errors.New("gone")) }
+	t.Cleanup(c.end)
+	return c
+}
+
+// say sends a message and returns what came back meanwhile.
+func (c *client) say(line string, args ...any) []string {
+	c.t.Helper()
+	m, err := wire.Scan([]byte(fmt.Sprintf(line, args...)), wire.Strict)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.out.Reset()
+	c.edge.Receive(&m)
+	return strings.Split(strings.TrimSuffix(c.out.String(), "\n"), "\n")
+}
+
+func (c *client) state(line string) string {
+	c.t.Helper()
+	m, err := wire.Scan([]byte(line), wire.Strict)
+	if err != nil {
+		c.t.Fatalf("%q: %v", line, err)
+	}
+	return wire.GetString(m.Result(), "requestState")
+}
+
+// asking is a handler that asks twice in mid-call, reports progress, and answers with what it heard.
+func asking(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+	if r.Msg.Kind() != wire.Request {
+		return
+	}
+	r.Caller.Notify(wire.NewNotification("notifications/progress", []byte(`{"progressToken":1,"progress":1}`)))
+	r.Caller.Ask(ctx, []exchange.Question{{Key: "a", Method: "roots/list"}, {Key: "b", Method: "elicitation/create", Params: []byte(`{}`)}}, func(first []exchange.Answer) {
+		r.Caller.Notify(wire.NewNotification("notifications/progress", []byte(`{"progressToken":1,"progress":2}`)))
+		r.Caller.Ask(ctx, []exchange.Question{{Key: "a", Method: "elicitation/create"}}, func(second []exchange.Answer) {
+			text := fmt.Sprintf(`{"a":%s,"b":%s,"c":%s}`, first[0].Result, first[1].Result, second[0].Result)
+			if second[0].Error != nil {
+				text = fmt.Sprintf(`{"error":%s}`, second[0].Error)
+			}
+			reply(exchange.Result(r, []byte(text)))
+		})
+	})
+}
+
+func toolCall(id any, token, rest string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"method":"tools/call","params":{`+meta+`,"name":"x","arguments":{"n":1}%s}}`, id, token, rest)
+}
+
+func TestAHandlerAsksAStatelessClientInMidCall(t *testing.T) {
+	c := newClient(t, exchange.HandlerFunc(asking))
+	got := c.say("%s", toolCall(1, "1", ""))
+	if len(got) != 2 || !strings.Contains(got[0], `"progress":1`) {
+		t.Fatalf("got %q", got)
+	}
+	s1 := c.state(got[1])
+	if want := `{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"},"b":{"method":"elicitation/create","params":{}}},"requestState":"` + s1 + `"}}`; got[1] != want {
+		t.Fatalf("got  %s\nwant %s", got[1], want)
+	}
+	// One answer is missing: it is asked for again, not failed.
+	got = c.say("%s", toolCall(2, "7", `,"inputResponses":{"a":{"roots":[]},"unexpected":1},"requestState":"`+s1+`"`))
+	s2 := c.state(got[0])
+	if len(got) != 1 || !strings.Contains(got[0], `"inputRequests":{"b":`) || s2 == s1 || s2 == "" {
+		t.Fatalf("got %q", got)
+	}
+	// Members in another order are the same params; progress goes to the token of this try.
+	got = c.say(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"requestState":%q,"arguments":{ "n":1.0},"name":"x","inputResponses":{"b":{"action":"accept"}},`+meta+`}}`, s2, `"t3"`)
+	if len(got) != 2 || got[0] != `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t3","progress":2}}` {
+		t.Fatalf("got %q", got)
+	}
+	got = c.say("%s", toolCall(4, "4", `,"inputResponses":{"a":{"action":"decline"}},"requestState":"`+c.state(got[1])+`"`))
+	if want := `{"jsonrpc":"2.0","id":4,"result":{"a":{"roots":[]},"b":{"action":"accept"},"c":{"action":"decline"},"resultType":"complete"}}`; got[0] != want {
+		t.Errorf("got  %s\nwant %s", got[0], want)
+	}
+}
+
+func TestAStateIsRefusedWhenUsedOrForAnotherRequest(t *testing.T) {
+	const refused = `"error":{"code":-32602,"message":"rootbound: the request state is not valid for this request, was used, or is too old"`
+	for name, retry := range map[string]func(state string) []string{
+		"changed params": func(s string) []string { return []string{strings.Replace(toolCall(2, "1", s), `"n":1`, `"n":2`, 1)} },
+		"another tool": func(s string) []string {
+			return []string{strings.Replace(toolCall(2, "1", s), `"name":"x"`, `"name":"y"`, 1)}
+		},
+		"another method": func(s string) []string {
+			return []string{strings.Replace(toolCall(2, "1", s), `tools/call`, `prompts/get`, 1)}
+		},
+		"changed state":       func(s string) []string { return []string{toolCall(2, "1", strings.Replace(s, "rbp1.", "rbp1.x", 1))} },
+		"twice":               func(s string) []string { return []string{toolCall(2, "1", s), toolCall(3, "1", s)} },
+		"a state of nobody's": func(string) []string { return []string{toolCall(2, "1", `,"requestState":"rbs1.AAAA"`)} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newClient(t, exchange.HandlerFunc(asking))
+			s := c.state(c.say("%s", toolCall(1, "1", ""))[1])
+			var got []string
+			for _, line := range retry(`,"inputResponses":{},"requestState":"` + s + `"`) {
+				got = c.say("%s", line)
+			}
+			if len(got) != 1 || !strings.Contains(got[0], refused) {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+func TestWhatStagesHoldIsSealedAroundTheServersState(t *testing.T) {
+	var seen []string
+	server := exchange.HandlerFunc(func(_ context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		seen = append(seen, fmt.Sprintf("%s|%s", wire.GetString(r.Msg.Params(), "requestState"), r.Held["stage"]))
+		if r.Held != nil {
+			reply(exchange.Result(r, []byte(`{"content":[]}`)))
+			return
+		}
+		reply(exchange.Outcome{
+			Msg:  wire.NewResult(r.Msg.ID(), []byte(`{"resultType":"input_required","inputRequests":{"e":{"method":"elicitation/create"}},"requestState":"theirs"}`)),
+			Hold: exchange.Held{"stage": []byte("kept")},
+		})
+	})
+	c := newClient(t, server)
+	first := c.say("%s", toolCall(1, "1", ""))[0]
+	s := c.state(first)
+	if s == "theirs" || strings.Contains(first, "kept") {
+		t.Fatalf("got %s", first)
+	}
+	retry := `,"inputResponses":{"e":{"action":"accept"}},"requestState":"` + s + `"`
+	if got := c.say("%s", strings.Replace(toolCall(2, "1", retry), `"n":1`, `"n":2`, 1)); !strings.Contains(got[0], "-32602") {
+		t.Errorf("another request with this state got %q", got)
+	}
+	if got := c.say("%s", toolCall(3, "1", retry)); !strings.Contains(got[0], `"id":3,"result":{"content":[]`) {
+		t.Errorf("got %q", got)
+	}
+	if got := c.say("%s", toolCall(4, "1", retry)); !strings.Contains(got[0], "-32602") {
+		t.Errorf("a used state got %q", got)
+	}
+	if want := "[| theirs|kept]"; fmt.Sprint(seen) != want {
+		t.Errorf("the server saw %q, want %s", seen, want)
+	}
+}
+
+func TestASealedStateGetsTooOld(t *testing.T) {
+	now := time.Now()
+	s := newSealer(func() time.Time { return now })
+	state, err := s.seal(sealed{Digest: []byte("d")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(stateLifetime + time.Second)
+	if _, err := s.open(state, []byte("d")); !errors.Is(err, errState) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestARequestThatIsNotTriedAgainIsGivenUp(t *testing.T) {
+	var causes []error
+	var told []string
+	h := exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		if r.Msg.Kind() != wire.Request {
+			told = append(told, string(r.Msg.Params()))
+			return
+		}
+		r.Caller.Ask(context.Background(), []exchange.Question{{Key: "a", Method: "roots/list"}}, func(a []exchange.Answer) {
+			causes = append(causes, context.Cause(ctx))
+			reply(exchange.Fail(r, 1, "late", nil))
+		})
+	})
+	c := newClient(t, h)
+	c.say("%s", toolCall(1, "1", ""))
+	k := c.edge.parked[0]
+	k.abandon()
+	<-k.ctx.Done()
+	if len(told) != 1 || !strings.Contains(told[0], `"requestId":1`) {
+		t.Errorf("those behind were told %q", told)
+	}
+	if c.out.Len() > 0 && strings.Contains(c.out.String(), "late") {
+		t.Errorf("the client got %s", c.out.String())
+	}
+}
+
+func TestAResultThatComesMeanwhileGoesToTheRetry(t *testing.T) {
+	var answer func(exchange.Outcome)
+	var req *exchange.Request
+	h := exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		answer, req = reply, r
+		r.Caller.Ask(ctx, []exchange.Question{{Key: "a", Method: "roots/list"}}, func([]exchange.Answer) {})
+	})
+	c := newClient(t, h)
+	s := c.state(c.say("%s", toolCall(1, "1", ""))[0])
+	answer(exchange.Result(req, []byte(`{"content":[]}`)))
+	got := c.say("%s", toolCall("\"two\"", "1", `,"inputResponses":{},"requestState":"`+s+`"`))
+	if want := `{"jsonrpc":"2.0","id":"two","result":{"content":[],"resultType":"complete"}}`; got[0] != want {
+		t.Errorf("got %q, want %s", got, want)
+	}
+}
+
+func TestACancelledRequestIsNotAnswered(t *testing.T) {
+	h := exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		if r.Msg.Kind() == wire.Request {
+			context.AfterFunc(ctx, func() { reply(exchange.Cancelled) })
+		}
+	})
+	c := newClient(t, h)
+	c.say("%s", toolCall(1, "1", ""))
+	k := c.edge.open["1"]
+	if got := c.say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`); got[0] != "" {
+		t.Errorf("got %q", got)
+	}
+	<-k.ctx.Done()
+}
