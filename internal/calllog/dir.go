@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// DefaultDir returns the directory of the logs in the user's state directory: $XDG_STATE_HOME/rootbound/log (by default below
-// ~/.local/state), ~/Library/Application Support/rootbound/log on macOS, %LOCALAPPDATA%\rootbound\log on Windows. Goos is the
-// value of runtime.GOOS, env looks up a variable. Nothing is created.
+// DefaultDir returns the directory of the logs in the user's state directory: $XDG_STATE_HOME/rootbound/log (by default
+// ~/.local/state/rootbound/log), ~/Library/Application Support/rootbound/log on macOS, %LOCALAPPDATA%\rootbound\log on
+// Windows. Goos is a value of runtime.GOOS, env looks up a variable. Nothing is created.
 func DefaultDir(env func(string) string, goos string) (string, error) {
 	if goos == "windows" {
 		if dir := env("LOCALAPPDATA"); dir != "" {

@@ -30,12 +30,12 @@
 // # Redaction
 //
 // Nothing a caller hands in is trusted to be free of secrets: Append redacts. Values under names that say secret
-// (password, token, authorization, api_key and their kind), and text of a known shape (bearer and basic
-// credentials, JWT, PEM, sk-…, AKIA…, passwords in URLs, long strings that look random) become "[12 bytes redacted]". A string
-// over 256 bytes, or under a name of free text (content, text, query and their kind), becomes {"bytes":n,"sha256":"…"}, the size
-// and the first eight digits of the SHA-256 of the string; the digest is left out below 32 bytes, where it could be
-// guessed. Paths stay readable. Of environment variables only the names are kept. Control characters, and what else cannot
-// be seen, are escaped, in the file as in what is printed.
+// (password, token, authorization, api_key and their kind), and text of a known shape (bearer and basic credentials,
+// JWT, PEM, sk-…, AKIA…, passwords in URLs, long strings that look random) become "[12 bytes redacted]". A string over
+// 256 bytes, or under a name of free text (content, text, query and their kind), becomes {"bytes":n,"sha256":"…"}: its
+// size and the first eight digits of its SHA-256, which is left out below 32 bytes, where the string could be guessed
+// from it. Paths stay readable. Of environment variables only the names are kept. Control characters, and what else
+// cannot be seen, are escaped, in the file as in what is printed.
 //
 // # Limits
 //

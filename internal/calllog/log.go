@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 )
 
 // Options say how a log is written. The zero value is the usual way.
@@ -98,19 +99,16 @@ func Discard() *Log { return &Log{discard: true} }
 
 // fileName returns a name for a run of server that begins at t.
 func fileName(t time.Time, server string) string {
-	clean := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_':
-			return r
+	clean := []rune(server)
+	clean = clean[:min(len(clean), 40)]
+	for i, r := range clean {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '.' {
+			clean[i] = '_' // also for '-', which separates the parts of the name
 		}
-		return '_' // also for '-', which separates the parts of the name
-	}, server)
-	if clean == "" {
-		clean = "_"
 	}
 	var random [4]byte
 	rand.Read(random[:])
-	return t.UTC().Format(nameLayout) + "-" + clean[:min(len(clean), 40)] + "-" + hex.EncodeToString(random[:]) + suffix
+	return t.UTC().Format(nameLayout) + "-" + string(clean) + "-" + hex.EncodeToString(random[:]) + suffix
 }
 
 // Path returns the name of the log's file, "" when nothing is kept.

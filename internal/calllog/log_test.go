@@ -42,13 +42,6 @@ func read(t *testing.T, path string) []Record {
 	return records
 }
 
-func kinds(records []Record) (kinds []Kind) {
-	for _, r := range records {
-		kinds = append(kinds, r.Kind)
-	}
-	return kinds
-}
-
 // sound fails the test unless the file's chain holds.
 func sound(t *testing.T, path string, records int, state State) {
 	t.Helper()
@@ -110,7 +103,7 @@ func TestSession(t *testing.T) {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
 
-	if name := filepath.Base(log.Path()); !strings.HasPrefix(name, "20261130T061202.123456Z-my_files__-") {
+	if name := filepath.Base(log.Path()); !strings.HasPrefix(name, "20261130T061202.123456Z-my_files_ü-") {
 		t.Errorf("file name %q", name)
 	}
 	if runtime.GOOS == "windows" {

@@ -28,7 +28,10 @@ type Printer struct {
 // widths counts columns; it does not depend on the machine's locale.
 var widths = runewidth.Condition{StrictEmojiNeutral: true}
 
-const maxColumn = 28
+const (
+	maxColumn  = 28
+	minSubject = len("roots/list_changed")
+)
 
 // Print writes e as one line: time, server, what it is about, what was decided or came out, the details, and the short
 // id. A line with the date comes first where the day changes.
@@ -45,6 +48,7 @@ func (p *Printer) line(r *Record, what, word, detail string) error {
 		b.WriteString(p.paint(dim, day) + "\n")
 	}
 	b.WriteString(p.paint(dim, t.Format("15:04:05")))
+	p.subject = max(p.subject, minSubject)
 	b.WriteString("  " + column(visible(r.Server), &p.server))
 	b.WriteString("  " + column(visible(what), &p.subject))
 	b.WriteString("  " + p.paint(colors[word], visible(word)) + strings.Repeat(" ", max(0, 5-len(word))))
@@ -73,7 +77,7 @@ func (p *Printer) PrintRoots(events []RootsEvent) error {
 		switch ev.Kind {
 		case RootsAsked:
 			if ev.Answer == nil {
-				word, detail = "none", detail+": no answer"
+				word, detail = "open", detail+": no answer"
 				break
 			}
 			var answer string
@@ -81,7 +85,7 @@ func (p *Printer) PrintRoots(events []RootsEvent) error {
 			detail += ": " + answer
 		case ListChanged:
 			if ev.Fetched == nil {
-				word, detail = "none", detail+": list not fetched since"
+				word, detail = "open", detail+": list not fetched since"
 				break
 			}
 			word, detail = "ok", detail+": list fetched "+duration(ev.Fetched.Time.Sub(ev.Time))+" later"
@@ -132,6 +136,25 @@ func (p *Printer) PrintStory(s Story) error {
 	return err
 }
 
+// PrintReport writes what Verify found as one line: whether the chain holds, of which file, and the hash of its last
+// record; or where it does not, and why.
+func (p *Printer) PrintReport(r Report) error {
+	word, text := "ok", fmt.Sprintf("%d records, %v", r.Records, r.State)
+	if r.Tail > 0 {
+		text += fmt.Sprintf(", the last line is cut off (%d bytes)", r.Tail)
+	}
+	where := r.Path
+	if d := r.Damage; d != nil {
+		word, where = "damaged", fmt.Sprintf("%s:%d", r.Path, d.Line)
+		text = fmt.Sprintf("%s: %s; %d records before it hold", d.Kind, d.Detail, r.Records)
+	}
+	if r.Head != "" {
+		text += ", head " + r.Head
+	}
+	_, err := fmt.Fprintf(p.W, "%s  %s  %s\n", p.paint(colors[word], word), visible(where), text)
+	return err
+}
+
 // describe says what a record is about, in a word what was decided or came out, and the details.
 func describe(r *Record) (what, word, detail string) {
 	switch r.Kind {
@@ -159,7 +182,7 @@ func describe(r *Record) (what, word, detail string) {
 		}
 		return subject(r), string(r.Outcome), join(" — ", join(" in ", size, took), reason(r))
 	case RootsAsked:
-		return "roots/list", "ask", name(r.From) + " asked " + name(r.To)
+		return "roots/list", "", name(r.From) + " asked " + name(r.To)
 	case RootsAnswered:
 		if r.Outcome == Failed || r.Outcome == Cancelled {
 			return "roots/list", string(r.Outcome), orDash(reason(r))
@@ -218,6 +241,9 @@ func paths(r *Record) string {
 	}
 	if len(refused) > 0 {
 		all = refused
+	}
+	if len(all) == 0 {
+		return ""
 	}
 	return some(all)
 }
@@ -382,8 +408,8 @@ const (
 // colors are the colours of words.
 var colors = map[string]string{
 	"allow": green, "ok": green,
-	"ask": yellow, "cancelled": yellow,
-	"deny": red, "error": red, "none": red,
+	"ask": yellow, "cancelled": yellow, "open": yellow,
+	"deny": red, "error": red, "damaged": red,
 }
 
 func (p *Printer) paint(color, s string) string {

@@ -7,7 +7,6 @@ import (
 	"hash"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -75,7 +74,7 @@ func RedactArgs(args []string) []string {
 
 // secretOption reports whether arg is an option whose value, a secret, comes next.
 func secretOption(arg []byte) bool {
-	return len(arg) > 1 && arg[0] == '-' && bytes.IndexAny(arg, "=: ") < 0 && secretName(arg)
+	return len(arg) > 1 && arg[0] == '-' && !bytes.ContainsAny(arg, "=: ") && secretName(arg)
 }
 
 // variable reports whether name is written as environment variables are.
@@ -135,6 +134,9 @@ type walker struct {
 	dst  []byte
 	most int
 	text []byte // the last string with an escape, decoded
+
+	hash  hash.Hash // of what has escapes; nil until it is needed
+	chunk [4096]byte
 }
 
 // space skips white space and returns the byte behind it, 0 at the end.
@@ -415,7 +417,7 @@ func (w *walker) appendString(raw []byte, m mode) {
 	case m == plain && (len(raw) <= maxShort || w.bodies || pathShaped(raw) && pathShaped(w.decode(raw))):
 		w.appendText(w.decode(raw))
 	default:
-		n, sum := measure(raw)
+		n, sum := w.measure(raw)
 		w.dst = appendSize(w.dst, n, sum[:])
 	}
 }
@@ -584,43 +586,38 @@ func unescapedLen(raw []byte) (total int) {
 	}
 }
 
-// digester hashes the text of long strings without holding it.
-type digester struct {
-	hash hash.Hash
-	buf  [4096]byte
-	sum  [sha256.Size]byte
-}
-
-var digesters = sync.Pool{New: func() any { return &digester{hash: sha256.New()} }}
-
-// measure returns the length and the SHA-256 of a string's text.
-func measure(raw []byte) (size int, sum [sha256.Size]byte) {
+// measure returns the length and the SHA-256 of a string's text, which it does not hold.
+func (w *walker) measure(raw []byte) (size int, sum [sha256.Size]byte) {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return len(raw), sha256.Sum256(raw)
 	}
-	d := digesters.Get().(*digester)
-	defer digesters.Put(d)
-	d.hash.Reset()
-	buf := d.buf[:0]
+	if w.hash == nil {
+		w.hash = sha256.New()
+	}
+	w.hash.Reset()
+	chunk := w.chunk[:0]
+	flush := func() {
+		size += len(chunk)
+		w.hash.Write(chunk)
+		chunk = w.chunk[:0]
+	}
 	for len(raw) > 0 {
-		if len(buf) > len(d.buf)/2 {
-			size += len(buf)
-			d.hash.Write(buf)
-			buf = d.buf[:0]
+		if len(chunk) > len(w.chunk)/2 {
+			flush()
 		}
-		part := raw[:min(len(raw), len(d.buf)/4)]
+		part := raw[:min(len(raw), len(w.chunk)/4)]
 		n := bytes.IndexByte(part, '\\')
 		if n < 0 {
-			buf = append(buf, part...)
+			chunk = append(chunk, part...)
 			raw = raw[len(part):]
 			continue
 		}
-		buf = append(buf, part[:n]...)
+		chunk = append(chunk, part[:n]...)
 		r, skip := unescape(raw[n:])
-		buf = utf8.AppendRune(buf, r)
+		chunk = utf8.AppendRune(chunk, r)
 		raw = raw[n+skip:]
 	}
-	d.hash.Write(buf)
-	d.hash.Sum(d.sum[:0])
-	return size + len(buf), d.sum
+	flush()
+	w.hash.Sum(w.chunk[:0])
+	return size, [sha256.Size]byte(w.chunk[:])
 }

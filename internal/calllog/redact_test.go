@@ -10,15 +10,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Secrets of known shapes, made up.
+// Secrets of known shapes, made up; cut in two so that nobody's scanner takes them for real.
 const (
-	skKey   = "sk-proj-4fZ8qLw2Xb9TnV7cRk3M"
-	ghToken = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
-	jwt     = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N"
-	awsID   = "AKIAIOSFODNN7EXAMPLE"
-	awsKey  = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYz83mPLEKEY"
-	hexKey  = "9f86d081884c7d659a2feaa0c55ad015"
-	pem     = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk\n-----END OPENSSH PRIVATE KEY-----"
+	skKey   = "sk-" + "proj-4fZ8qLw2Xb9TnV7cRk3M"
+	ghToken = "ghp_" + "7Kq2mZ9xWv4Tb8Rn3Lc6Yd1Hs5Gf0Jp2Qa4E"
+	jwt     = "eyJ" + "0eXAiOiJKV1QifQ.eyJpc3MiOiJ1cyJ9.q7Vn2Lx9Tz4Kd8Rw1Mb6Yc"
+	awsID   = "AKIA" + "Q3WZ7TN2XK5LB8RM"
+	awsKey  = "hT9bQ2xLw7Rz/V4nKc8Yd/1MfGs6Jp3Xa5EuZk0q"
+	hexKey  = "4b7e01c9d23f8a6510e9b4c27d8f3a61"
+	pem     = "-----BEGIN OPENSSH " + "PRIVATE KEY-----\nbm90IGEga2V5\n-----END OPENSSH PRIVATE KEY-----"
 )
 
 func TestRedactJSON(t *testing.T) {
@@ -106,7 +106,7 @@ func TestDigest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		size, sum := measure(quoted[1 : len(quoted)-1])
+		size, sum := new(walker).measure(quoted[1 : len(quoted)-1])
 		if want := sha256.Sum256([]byte(text)); size != len(text) || sum != want {
 			t.Errorf("measuring %.20q…: got %d %x, want %d %x", text, size, sum[:4], len(text), want[:4])
 		}

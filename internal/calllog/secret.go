@@ -26,13 +26,12 @@ var class = func() (t [256]uint8) {
 // nextSecret finds the first secret in text at or after i. In a path only what cannot be part of an ordinary path
 // counts. It is one pass, so that it can stand on the way of every call.
 func nextSecret(text []byte, i int, path bool) (start, end int, ok bool) {
-	glue := slash
+	glue := uint8(slash)
 	if path {
 		glue = joint
 	}
 	for i < len(text) {
-		prev := class[text[i]]
-		if prev == separator || int(prev) > glue {
+		if c := class[text[i]]; c == separator || c > glue {
 			if text[i] == ':' && hasPrefix(text[i:], "://") {
 				if start, end, ok := userinfo(text, i+3); ok {
 					return start, end, true
@@ -42,28 +41,21 @@ func nextSecret(text []byte, i int, path bool) (start, end int, ok bool) {
 			continue
 		}
 		t := token{start: i}
-		var count [6]int
-		prev = separator
-		for ; i < len(text); i++ {
-			c := class[text[i]]
-			if c == separator || int(c) > glue {
-				break
-			}
-			count[c]++
-			if c < joint {
-				if c != prev && prev != separator {
-					t.turns++
-				}
-				prev = c
-			}
+		for i < len(text) && class[text[i]] != separator && class[text[i]] <= glue {
+			i++
 		}
-		t.end, t.upper, t.lower, t.digit = i, count[upper], count[lower], count[digit]
+		t.end = i
 		if start, end, ok := t.value(text); ok {
 			return start, end, true
 		}
+		name := text[t.start:t.end]
+		if len(name) < minShaped && !hasPrefix(name, beginPEM) {
+			continue
+		}
+		t.count(name)
 		element := path && (t.start == 0 || text[t.start-1] == '/' || text[t.start-1] == '\\' || text[t.start-1] == '.')
-		if hasPrefix(text[t.start:t.end], beginPEM) || t.end-t.start >= minShaped && (t.shaped(text, element) || t.random(text, element)) {
-			return t.start, shapedEnd(text, t, glue), true
+		if t.shaped(name, element) || t.random(name, element) {
+			return t.start, t.shapedEnd(text, glue), true
 		}
 	}
 	return 0, 0, false
@@ -84,6 +76,23 @@ type token struct {
 	turns               int // changes between the three, over joints
 }
 
+// count looks at what the token, whose bytes are name, is made of.
+func (t *token) count(name []byte) {
+	var count [slash + 1]int
+	last := uint8(separator)
+	for _, b := range name {
+		c := class[b]
+		count[c]++
+		if c < joint {
+			if c != last && last != separator {
+				t.turns++
+			}
+			last = c
+		}
+	}
+	t.upper, t.lower, t.digit = count[upper], count[lower], count[digit]
+}
+
 // value finds the secret that a name announces: `password=x`, `"token": "x"`, `Authorization: …`, `Bearer x`.
 func (t token) value(text []byte) (start, end int, ok bool) {
 	i := t.end
@@ -91,17 +100,16 @@ func (t token) value(text []byte) (start, end int, ok bool) {
 		return 0, 0, false
 	}
 	name := text[t.start:t.end]
-	switch text[i] {
-	case ' ':
-		if equalFold(name, "bearer") || equalFold(name, "basic") {
-			start, end = i+1, i+1
-			shaped := false
-			for ; end < len(text) && text[end] > ' ' && text[end] != '"' && text[end] != '\''; end++ {
-				shaped = shaped || class[text[end]] == digit || class[text[end]] == upper || text[end] == '='
-			}
-			return start, end, shaped && end-start >= 8
+	if text[i] == ' ' {
+		if !equalFold(name, "bearer") && !equalFold(name, "basic") {
+			return 0, 0, false
 		}
-		return 0, 0, false
+		start, end = i+1, i+1
+		shaped := false
+		for ; end < len(text) && text[end] > ' ' && text[end] != '"' && text[end] != '\''; end++ {
+			shaped = shaped || class[text[end]] == digit || class[text[end]] == upper || text[end] == '='
+		}
+		return start, end, shaped && end-start >= 8
 	}
 	if i = quote(text, i); i == len(text) {
 		return 0, 0, false
@@ -167,8 +175,12 @@ var shapes = map[byte][]string{
 	'x': {"xox", "xapp-"},
 }
 
-func (t token) shaped(text []byte, element bool) bool {
-	name := text[t.start:t.end]
+// shaped reports whether a token begins as a credential of a known kind, or PEM, does. In an element of a path it has to
+// look drawn as well.
+func (t token) shaped(name []byte, element bool) bool {
+	if hasPrefix(name, beginPEM) {
+		return true
+	}
 	n := t.upper + t.lower + t.digit
 	if (hasPrefix(name, "AKIA") || hasPrefix(name, "ASIA")) && len(name) == 20 && t.upper+t.digit == 20 {
 		return true
@@ -184,7 +196,7 @@ func (t token) shaped(text []byte, element bool) bool {
 // random reports whether a token looks drawn rather than written: digits among letters of both cases, or many changes
 // between letters and digits, as in hexadecimal and base 32. Words joined together change seldom.
 // In an element of a path only the first counts: hashes are ordinary there.
-func (t token) random(text []byte, element bool) bool {
+func (t token) random(name []byte, element bool) bool {
 	n := t.upper + t.lower + t.digit
 	mixed := t.upper > 0 && t.lower > 0 && t.digit >= 2 && t.turns*100 >= n*45
 	if element {
@@ -193,7 +205,7 @@ func (t token) random(text []byte, element bool) bool {
 	if mixed && n >= 24 {
 		return true
 	}
-	return n >= 32 && t.digit >= 3 && t.turns*4 >= n && !uuid(text[t.start:t.end])
+	return n >= 32 && t.digit >= 3 && t.turns*4 >= n && !uuid(name)
 }
 
 // uuid reports whether name has the shape of a UUID: an identifier, and readable.
@@ -201,9 +213,9 @@ func uuid(name []byte) bool {
 	return len(name) == 36 && name[8] == '-' && name[13] == '-' && name[18] == '-' && name[23] == '-'
 }
 
-// shapedEnd is where a secret that begins with t ends: behind the parts that points and padding join to it, and for PEM
+// shapedEnd is where the secret that begins with t ends: behind the parts that points and padding join to it, and for PEM
 // behind its end line.
-func shapedEnd(text []byte, t token, glue int) int {
+func (t token) shapedEnd(text []byte, glue uint8) int {
 	if hasPrefix(text[t.start:], beginPEM) {
 		for _, mark := range []string{"-----END", "-----"} {
 			n := bytes.Index(text[t.end:], []byte(mark))
@@ -215,7 +227,7 @@ func shapedEnd(text []byte, t token, glue int) int {
 		return t.end
 	}
 	i := t.end
-	for i < len(text) && (class[text[i]] != separator && int(class[text[i]]) <= glue || text[i] == '.' || text[i] == '=' || text[i] == '~') {
+	for i < len(text) && (class[text[i]] != separator && class[text[i]] <= glue || text[i] == '.' || text[i] == '=' || text[i] == '~') {
 		i++
 	}
 	return i

@@ -2,7 +2,6 @@ package calllog
 
 import (
 	"iter"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -24,8 +23,8 @@ type Story struct {
 // not an *UnreadableError ends it.
 func Why(entries iter.Seq2[Entry, error], what string, most int) ([]Story, error) {
 	id := isID(what)
-	if !id {
-		what = filepath.Clean(what)
+	if trimmed := strings.TrimRight(what, `/\`); trimmed != "" {
+		what = trimmed
 	}
 	type run struct {
 		effective []Dir

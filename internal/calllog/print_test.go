@@ -1,0 +1,230 @@
+package calllog
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares got with a file in testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+// day writes a day of two servers into dir.
+func day(t *testing.T, dir string) {
+	t.Helper()
+	now := someTime
+	tick := func() time.Time {
+		now = now.Add(250 * time.Millisecond)
+		return now
+	}
+	app := Dir{Name: "app", Path: "/home/u/app", Access: "rw", Origin: "--root"}
+	docs := Dir{Name: "我的文档", Path: "/home/u/我的文档", Access: "ro", Origin: "--ro"}
+	files, err := Create(dir, Record{Server: "files", Version: "0.1.0", PID: 42, Command: []string{"npx", "server"}, Dirs: []Dir{app, docs},
+		ClientRoots: "narrow", Layers: []string{"told", "checked"}}, Options{Now: tick})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := []Root{{URI: "file:///home/u/app", Name: "app"}, {URI: "file:///home/u/%E6%88%91%E7%9A%84%E6%96%87%E6%A1%A3", Name: "我的文档"}}
+	call := func(id, tool string, v Verdict, code, reason string, paths ...Path) Record {
+		return Record{Kind: Call, Call: id, ID: json.RawMessage("1"), Method: "tools/call", Tool: tool, Verdict: v, Code: code, Reason: reason, Paths: paths,
+			Args: json.RawMessage(`{"path":"given","content":"` + strings.Repeat("x", 40) + `"}`)}
+	}
+	appendAll(t, files,
+		Record{Kind: RootsAsked, Ask: "a00001", From: Guard, To: Client},
+		Record{Kind: RootsAnswered, Ask: "a00001", From: Client, To: Guard, Roots: list[:1], Equal: new(false), Outcome: OK},
+		Record{Kind: RootsChanged, Before: []Dir{app, docs}, After: []Dir{app}, Reason: "the client's list is narrower"},
+		Record{Kind: RootsAsked, Ask: "a00002", From: Server, To: Guard},
+		Record{Kind: RootsAnswered, Ask: "a00002", From: Guard, To: Server, Roots: list[:1], Equal: new(false), Outcome: OK},
+		call("c00001", "read_text_file", Allow, "", "", Path{Arg: "/path", Given: "src/main.go", Resolved: "/home/u/app/src/main.go", Root: "app", Rel: "src/main.go", Verdict: Allow}),
+		Record{Kind: End, Call: "c00001", Method: "tools/call", Tool: "read_text_file", Outcome: OK, MS: 3.42, Bytes: 1234},
+		Record{Kind: ListChanged, Method: "notifications/roots/list_changed", From: Client, To: Guard},
+		Record{Kind: RootsAsked, Ask: "a00003", From: Guard, To: Client, Call: "c00002"},
+		Record{Kind: RootsAnswered, Ask: "a00003", From: Client, To: Guard, Roots: list, Equal: new(true), Outcome: OK, Call: "c00002"},
+		Record{Kind: RootsChanged, Before: []Dir{app}, After: []Dir{app, docs}, Reason: "the client's list changed", Call: "c00002"},
+		Record{Kind: ListChanged, Method: "notifications/roots/list_changed", From: Guard, To: Server},
+		call("c00002", "list_directory", Allow, "", "", Path{Arg: "/path", Given: "/home/u/我的文档", Resolved: "/home/u/我的文档", Dir: true, Root: "我的文档", Verdict: Allow}),
+		Record{Kind: End, Call: "c00002", Method: "tools/call", Tool: "list_directory", Outcome: Failed, MS: 0.4, Reason: "server: \x1b[31mred\x1b[0m alert"},
+		call("c00003", "move_file", Deny, CodeOutside, "outside every root",
+			Path{Arg: "/source", Given: "a.txt", Resolved: "/home/u/app/a.txt", Root: "app", Rel: "a.txt", Verdict: Allow},
+			Path{Arg: "/destination", Given: "../it's/b.txt", Resolved: "/home/u/it's/b.txt", Verdict: Deny, Code: CodeOutside}),
+		call("c00004", "write_file", Deny, CodeReadOnly, "我的文档 is read-only",
+			Path{Arg: "/path", Given: "/home/u/我的文档/x", Resolved: "/home/u/我的文档/x", Root: "我的文档", Rel: "x", Verdict: Deny, Code: CodeReadOnly},
+			Path{Arg: "/content", Code: "free text"}),
+		call("c00005", "run", Deny, "unsure", "\"--from\" may be a path", Path{Arg: "/from", Given: "/etc/\u202egnp.exe\x1b]0;x\a", Resolved: "/etc", Dir: true, Verdict: Deny, Code: CodeOutside}),
+		Record{Kind: Call, Call: "c00006", Method: "resources/read", Verdict: Ask, Reason: "a person has to say yes", Paths: []Path{{Arg: "/uri", Given: "file:///x", Verdict: Ask}}},
+		Record{Kind: End, Call: "c00006", Method: "resources/read", Outcome: Cancelled, MS: 61_234},
+		Record{Kind: Note, From: Server, Code: "stdout-text", Reason: "dropped a line on stdout", Text: "Debugger \x1b[2Jlistening " + skKey, Bytes: 53},
+	)
+	now = someTime.Add(24 * time.Hour)
+	clock, err := Create(dir, Record{Server: "世界时钟", Version: "0.1.0", PID: 43, Layers: []string{"told"}}, Options{Now: tick})
+	if err != nil {
+		t.Fatal(err)
+	}
+	appendAll(t, clock,
+		Record{Kind: RootsAsked, Ask: "b00001", From: Guard, To: Client},
+		Record{Kind: RootsAnswered, Ask: "b00001", From: Client, To: Guard, Outcome: Failed, Code: "-32601", Reason: "method not found"},
+		Record{Kind: RootsAsked, Ask: "b00002", From: Server, To: Guard},
+		Record{Kind: Call, Call: "d00001", Method: "tools/call", Tool: "a_tool_with_a_very_long_name_indeed", Verdict: Allow, Bytes: 1 << 20},
+	)
+	if err := errors.Join(files.Close(0, "client closed"), clock.Close(1, "server exited")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPrint(t *testing.T) {
+	dir := t.TempDir()
+	day(t, dir)
+	print := func(f Filter, color bool) string {
+		var b bytes.Buffer
+		p := Printer{W: &b, Location: time.UTC, Color: color}
+		for e, err := range ReadDir(dir, f) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Print(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return b.String()
+	}
+	golden(t, "all.txt", print(Filter{}, false))
+	golden(t, "denied.txt", print(Filter{Denied: true}, false))
+	golden(t, "color.txt", print(Filter{Call: "c00003"}, true)+print(Filter{Call: "c00001"}, true))
+}
+
+func TestPrintRoots(t *testing.T) {
+	dir := t.TempDir()
+	day(t, dir)
+	events, err := RootsEvents(ReadDir(dir, Filter{Roots: true}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	p := Printer{W: &b, Location: time.UTC}
+	if err := p.PrintRoots(events); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "roots.txt", b.String())
+}
+
+func TestWhy(t *testing.T) {
+	dir := t.TempDir()
+	day(t, dir)
+	for _, tt := range []struct{ name, what string }{
+		{"why-call.txt", "c00003"},
+		{"why-allowed.txt", "c00002"},
+		{"why-path.txt", "/home/u/我的文档/"},
+		{"why-beneath.txt", "/etc"},
+		{"why-newest.txt", "/"},
+	} {
+		stories, err := Why(ReadDir(dir, Filter{}), tt.what, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		p := Printer{W: &b, Location: time.UTC}
+		for _, s := range stories {
+			s.Call.File = filepath.Base(s.Call.File)[:len("20261130T061201.373456Z-files-")] + "RANDOM.jsonl"
+			if err := p.PrintStory(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		golden(t, tt.name, b.String())
+	}
+	for _, what := range []string{"ffffff", "/home/u/app", "/et"} {
+		if stories, err := Why(ReadDir(dir, Filter{}), what, 2); err != nil || len(stories) > 0 {
+			t.Errorf("why %s: %d stories, %v", what, len(stories), err)
+		}
+	}
+	if _, err := Why(ReadDir(dir+"x", Filter{}), "/", 1); err == nil {
+		t.Error("a log that cannot be read tells no story")
+	}
+}
+
+// TestFetchedAfter is the question people ask: was the list fetched after it changed?
+func TestFetchedAfter(t *testing.T) {
+	dir := t.TempDir()
+	now := someTime
+	log := create(t, dir, "s", &now)
+	changed := Record{Kind: ListChanged, Method: "notifications/roots/list_changed", From: Guard, To: Server}
+	inOther := changed
+	inOther.Session = "2"
+	appendAll(t, log,
+		changed, inOther,
+		Record{Kind: RootsAsked, From: Guard, To: Client, Ask: "000001"}, // not the one who was told
+		changed,
+		Record{Kind: RootsAsked, From: Server, To: Guard, Ask: "000002"}, // fetches for both before
+		changed,
+	)
+	events, err := RootsEvents(ReadDir(dir, Filter{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []uint64
+	for _, ev := range events {
+		if ev.Kind == ListChanged {
+			var seq uint64
+			if ev.Fetched != nil {
+				seq = ev.Fetched.Seq
+			}
+			got = append(got, seq)
+		}
+	}
+	if diff := cmp.Diff([]uint64{6, 0, 6, 0}, got); diff != "" {
+		t.Errorf("fetched by record (-want +got):\n%s", diff)
+	}
+}
+
+func TestPrintReport(t *testing.T) {
+	var b bytes.Buffer
+	p := Printer{W: &b}
+	for _, r := range []Report{
+		{Path: "a.jsonl", Records: 12, State: Ended, Head: "abc"},
+		{Path: "b.jsonl", Records: 3, Tail: 40, Head: "abc"},
+		{Path: "c.jsonl", Records: 3, State: Running, Head: "abc", Damage: &Damage{Line: 4, Offset: 900, Seq: 4, Kind: Missing, Detail: "record 4 is missing"}},
+		{Path: "\x1b[2J.jsonl"},
+	} {
+		if err := p.PrintReport(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden(t, "reports.txt", b.String())
+}
+
+func TestUnits(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 999_949: "999.9 kB", 999_950: "1.0 MB", 1 << 40: "1.1 TB"} {
+		if got := bytesText(n); got != want {
+			t.Errorf("bytesText(%d) = %q, want %q", n, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{1500: "0.001 ms", 42 * time.Millisecond: "42 ms", 1500 * time.Millisecond: "1.5 s", 90 * time.Second: "1m30s"} {
+		if got := duration(d); got != want {
+			t.Errorf("duration(%d) = %q, want %q", d, got, want)
+		}
+	}
+}
