@@ -1,0 +1,316 @@
+package rootbound_test
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const module = "github.com/rootbound/rootbound"
+
+// room is a package of ours.
+type room struct {
+	imports []string // what of ours it may import, from the module's root; the standard library and go.mod are free
+	guards  bool     // it holds a boundary, so its comment says under "# Limits" what it does not stop
+}
+
+// rooms is the plan of the house: docs/design.md tells what each room is for. It has every package there is. The commands,
+// which put everything together, may import whatever is in it, except what is for tests.
+var rooms = map[string]room{
+	"roots":              {guards: true},
+	"rootfs":             {guards: true, imports: []string{"roots"}},
+	"internal/wire":      {guards: true},
+	"internal/splice":    {},
+	"internal/calllog":   {guards: true},
+	"internal/exchange":  {imports: []string{"internal/wire", "roots"}},
+	"internal/legacy":    {guards: true, imports: []string{"internal/exchange", "internal/wire"}},
+	"internal/modern":    {guards: true, imports: []string{"internal/exchange", "internal/wire"}},
+	"internal/bridge":    {imports: []string{"internal/exchange", "internal/wire"}},
+	"internal/launch":    {guards: true, imports: []string{"roots"}},
+	"internal/config":    {imports: []string{"internal/launch", "internal/splice", "roots"}},
+	"internal/pathargs":  {guards: true, imports: []string{"internal/launch", "internal/wire", "rootfs", "roots"}},
+	"internal/transport": {guards: true, imports: []string{"internal/bridge", "internal/exchange", "internal/legacy", "internal/modern", "internal/wire"}},
+	"internal/guard":     {guards: true, imports: []string{"internal/calllog", "internal/exchange", "internal/launch", "internal/pathargs", "internal/wire", "rootfs", "roots"}},
+	"internal/fsserver":  {guards: true, imports: []string{"internal/exchange", "internal/wire", "rootfs", "roots"}},
+	"internal/demo":      {imports: []string{"internal/calllog", "internal/exchange", "internal/fsserver", "internal/guard", "internal/transport", "internal/wire", "rootfs", "roots"}},
+	"internal/cli":       {imports: []string{"*"}},
+	"cmd/rootbound":      {imports: []string{"internal/cli"}},
+	"internal/mcptest":   {imports: []string{"internal/exchange", "internal/wire"}},
+}
+
+// forTests is imported by tests only.
+const forTests = "internal/mcptest"
+
+// effects are what only one place may do, so that a reader knows where it happens and what surrounds it. A use is the path
+// of a package that is imported, or a package and one of its names. An owner is a room, or one file of it.
+var effects = []struct {
+	name   string
+	uses   []string
+	owners []string
+}{
+	{
+		"starting a process",
+		[]string{"os/exec", "os.StartProcess", "syscall.StartProcess", "syscall.ForkExec", "syscall.Exec"},
+		[]string{"internal/transport", forTests},
+	},
+	{
+		"listening",
+		[]string{"net.Listen", "net.ListenConfig", "net.ListenPacket", "net.ListenTCP", "net.ListenUDP", "net.ListenUnix",
+			"net.ListenUnixgram", "net/http.ListenAndServe", "net/http.ListenAndServeTLS", "net/http.Server"},
+		[]string{forTests},
+	},
+	{
+		"opening files by path",
+		[]string{"os.Open", "os.OpenFile", "os.OpenInRoot", "os.OpenRoot", "os.Create", "os.CreateTemp", "os.ReadFile", "os.ReadDir",
+			"os.WriteFile", "os.Mkdir", "os.MkdirAll", "os.MkdirTemp", "os.Remove", "os.RemoveAll", "os.Rename", "os.Link",
+			"os.Symlink", "os.Truncate", "os.Chmod", "os.DirFS", "syscall.Open", "io/ioutil"},
+		[]string{
+			"rootfs",                                              // inside roots
+			"roots",                                               // what is to become one
+			"internal/calllog", "internal/config", "internal/cli", // our own
+			"internal/demo",                    // its workspace
+			"internal/transport/tied_linux.go", // the kernel's list of processes
+			forTests,
+		},
+	},
+	{
+		"reading the environment",
+		[]string{"os.Getenv", "os.LookupEnv", "os.ExpandEnv"},
+		[]string{"internal/cli", forTests},
+	},
+	{
+		// Its module announces changes that break its users; they are to be mended in one place.
+		"reading JSON text by token",
+		[]string{"github.com/go-json-experiment/json/jsontext"},
+		[]string{"internal/wire/scan.go"},
+	},
+	{
+		"ending the program",
+		[]string{"os.Exit", "log.Fatal", "log.Fatalf", "log.Fatalln", "syscall.Exit"},
+		[]string{"cmd/rootbound", forTests},
+	},
+}
+
+// skips are the tests that may be skipped, by file, and how often they say so. A test that is skipped proves nothing, so
+// each stands here with its reason.
+var skips = map[string]struct {
+	n   int
+	why string
+}{
+	"internal/calllog/limit_unix_test.go": {1, "a disk that is full is /dev/full"},
+	"internal/calllog/redact_test.go":     {1, "an input of a fuzz test that is no JSON"},
+	"internal/launch/launch_test.go":      {1, "links on Windows need a right"},
+	"internal/transport/process_test.go":  {1, "processes are counted in /proc"},
+	"peers/main_test.go":                  {1, "the peers are not installed; with ROOTBOUND_PEERS=require a failure"},
+	"rootfs/locate_test.go":               {2, "Windows has other names; a file system with one spelling"},
+	"rootfs/rootfs_test.go":               {4, "a kernel without openat2; Windows has other names and keeps open directories"},
+	"rootfs/special_linux_test.go":        {3, "no /proc; a file system that cannot exchange names; root may read everything"},
+}
+
+func TestImports(t *testing.T) {
+	for _, p := range packages(t) {
+		r, ok := rooms[p.room]
+		if !ok {
+			t.Errorf("package %s is not in the table of rooms", p.room)
+			continue
+		}
+		for _, f := range p.files {
+			for _, spec := range f.ast.Imports {
+				to, ours := strings.CutPrefix(importPath(spec), module+"/")
+				switch {
+				case !ours || slices.Contains(r.imports, to):
+				case slices.Contains(r.imports, "*") && to != forTests:
+				default:
+					t.Errorf("%s imports %s: the table of rooms does not let %s do that", f.name, to, p.room)
+				}
+			}
+		}
+	}
+}
+
+func TestEffects(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, f := range p.files {
+			used := uses(f.ast)
+			for _, e := range effects {
+				if slices.Contains(e.owners, p.room) || slices.Contains(e.owners, f.name) {
+					continue
+				}
+				for _, use := range e.uses {
+					if used[use] {
+						t.Errorf("%s uses %s: %s belongs to %s", f.name, use, e.name, strings.Join(e.owners, ", "))
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestPackageComments(t *testing.T) {
+	for _, p := range packages(t) {
+		var comments []string
+		for _, f := range p.files {
+			if f.ast.Doc != nil {
+				comments = append(comments, f.ast.Doc.Text())
+			}
+		}
+		if len(comments) != 1 {
+			t.Errorf("package %s has %d package comments, want 1", p.room, len(comments))
+			continue
+		}
+		start := "Package " + path.Base(p.room) + " "
+		if p.name == "main" {
+			start = "Command " + path.Base(p.room) + " "
+		}
+		if !strings.HasPrefix(comments[0], start) {
+			t.Errorf("the comment of package %s begins %.40q, want %q", p.room, comments[0], start)
+		}
+		if rooms[p.room].guards && !strings.Contains(comments[0], "\n# Limits\n") {
+			t.Errorf("package %s guards something, and its comment has no # Limits", p.room)
+		}
+	}
+}
+
+func TestSkips(t *testing.T) {
+	got := map[string]int{}
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != "." && (d.Name()[0] == '.' || d.Name() == "node_modules" || d.Name() == "testdata"):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(name, ".go"):
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			if sel, ok := call.Fun.(*ast.SelectorExpr); ok {
+				switch sel.Sel.Name {
+				case "Skip", "Skipf", "SkipNow", "Short":
+					if id, ok := sel.X.(*ast.Ident); ok && slices.Contains([]string{"t", "b", "f", "tb", "testing"}, id.Name) {
+						got[filepath.ToSlash(name)]++
+					}
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{}
+	for name, s := range skips {
+		want[name] = s.n
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("places where a test may be skipped, by file (-want +got):\n%s", diff)
+	}
+}
+
+// pkg is a package with its files for every system, without its tests.
+type pkg struct {
+	room  string // its directory, from the module's root
+	name  string
+	files []file
+}
+
+type file struct {
+	name string // from the module's root
+	ast  *ast.File
+}
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Name,GoFiles,CgoFiles,IgnoredGoFiles", "./...")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("running %q: %v\n%s", cmd.Args, err, &stderr)
+	}
+	var all []pkg
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var listed struct {
+			ImportPath, Name                  string
+			GoFiles, CgoFiles, IgnoredGoFiles []string
+		}
+		if err := d.Decode(&listed); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		room, below := strings.CutPrefix(listed.ImportPath, module+"/")
+		if !below {
+			continue // the module's root has tests only
+		}
+		p := pkg{room: room, name: listed.Name}
+		for _, base := range slices.Concat(listed.GoFiles, listed.CgoFiles, listed.IgnoredGoFiles) {
+			if strings.HasSuffix(base, "_test.go") {
+				continue
+			}
+			name := path.Join(room, base)
+			f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.files = append(p.files, file{name, f})
+		}
+		all = append(all, p)
+	}
+	if len(all) == 0 {
+		t.Fatal("go list has found no package")
+	}
+	return all
+}
+
+// uses tells which packages f imports, by path, and which of their names it uses, by path and name.
+func uses(f *ast.File) map[string]bool {
+	used, paths := map[string]bool{}, map[string]string{}
+	for _, spec := range f.Imports {
+		p := importPath(spec)
+		used[p] = true
+		local := path.Base(p)
+		if spec.Name != nil {
+			local = spec.Name.Name
+		}
+		paths[local] = p
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok {
+			if id, ok := sel.X.(*ast.Ident); ok && paths[id.Name] != "" {
+				used[paths[id.Name]+"."+sel.Sel.Name] = true
+			}
+		}
+		return true
+	})
+	return used
+}
+
+func importPath(spec *ast.ImportSpec) string {
+	p, err := strconv.Unquote(spec.Path.Value)
+	if err != nil {
+		panic(err) // the parser took it
+	}
+	return p
+}
