@@ -195,7 +195,8 @@ func (k *call) finish() {
 	c.mu.Lock()
 	delete(c.open, wire.IDKey(id))
 	c.mu.Unlock()
-	if o.Msg != nil {
+	// A subscription ends with its connection, whose end is no failure that anybody waits to hear of.
+	if over := k.listen && c.session.Context().Err() != nil; o.Msg != nil && !over {
 		c.out.Send(k.sealed(o).WithID(id))
 	}
 	k.cancel(context.Canceled)
