@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rootbound/rootbound/internal/exchange"
@@ -37,9 +38,9 @@ type ProcessOptions struct {
 	Strict bool
 	// Report is told of oddities that nobody else hears of; nil drops them.
 	Report func(format string, args ...any)
-	// Started and Exited, if set, are told of each start and each end.
-	Started func(pid int)
-	Exited  func(state string)
+	// Exited, if set, is told when a child ended that nobody wanted to end. Lost says that the session was lost with it:
+	// a handshake server's client has to begin anew.
+	Exited func(e *ExitError, lost bool)
 	// ProbeTimeout is how long a server may be silent on server/discover; 0 is 5 s.
 	ProbeTimeout time.Duration
 	// Grace is how long a child may take to end after its standard input was closed, and again after SIGTERM; 0 is 2 s.
@@ -74,6 +75,8 @@ type ExitError struct {
 	Code int
 	// State is how the system describes it.
 	State string
+	// Stopped is set when we ended it, because it did not end by itself after its standard input was closed.
+	Stopped bool
 }
 
 func (e *ExitError) Error() string { return "the server process ended: " + e.State }
@@ -169,9 +172,6 @@ func (p *Process) launch(ready func()) error {
 		return err
 	}
 	p.child = c
-	if p.opt.Started != nil {
-		p.opt.Started(c.pid())
-	}
 	p.modern.Connect(c.out)
 	p.legacy.Connect(c.out, ready)
 	go p.read(c)
@@ -207,18 +207,18 @@ func (p *Process) read(c *child) {
 	}
 	exit := c.wait(p.opt.Grace)
 	p.mu.Lock()
-	current := p.child == c
+	current, closed := p.child == c, p.closed
 	if current {
 		p.child, p.exit = nil, exit
 	}
 	p.mu.Unlock()
 	c.out.Fail(exit)
-	if p.opt.Exited != nil {
-		p.opt.Exited(exit.State)
-	}
 	if current {
 		p.modern.Disconnect(exit)
 		p.legacy.Disconnect(exit)
+		if !closed && p.opt.Exited != nil {
+			p.opt.Exited(exit, p.legacy.Greeted())
+		}
 	}
 	close(c.gone)
 }
@@ -282,11 +282,10 @@ type child struct {
 	out    *wire.Writer
 	exited chan struct{} // the process was waited for
 	exit   *ExitError    // after exited
+	forced atomic.Bool   // we ended it
 	gone   chan struct{} // its output ended, and everything open was answered
 	once   sync.Once
 }
-
-func (c *child) pid() int { return c.cmd.Process.Pid }
 
 func (c *child) ended() bool {
 	select {
@@ -341,6 +340,7 @@ func startChild(command Command, o ProcessOptions) (*child, error) {
 	go func() {
 		err := cmd.Wait()
 		c.exit = exitError(cmd.ProcessState, err)
+		c.exit.Stopped = c.forced.Load()
 		close(c.exited)
 	}()
 	return c, nil
@@ -368,6 +368,7 @@ func (c *child) stop(grace time.Duration) {
 				c.guard.kill() // what it left behind in its group
 				return
 			case <-time.After(grace):
+				c.forced.Store(true)
 				end()
 			}
 		}

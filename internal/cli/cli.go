@@ -1,0 +1,178 @@
+// Package cli is the command line: arguments in, parts wired together, text out, an exit code. It is the only room that
+// knows the terminal, the environment and the exit.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// The exit codes of every command. `run` otherwise ends with the code of the server.
+const (
+	exitDone     = 0
+	exitError    = 1
+	exitUsage    = 2
+	exitFindings = 3
+)
+
+const exitCodes = `Exit codes: 0 done, 1 error, 2 wrong usage, 3 something was found that should not be.`
+
+// app is what every command needs.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	env      func(string) string
+}
+
+// usageError is a command line that cannot be understood.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// hintError is an error with the way out.
+type hintError struct {
+	error
+	hint string
+}
+
+func (e hintError) Unwrap() error { return e.error }
+
+func withHint(err error, hint string) error { return hintError{err, hint} }
+
+// exitStatus ends the program with a code and no text.
+type exitStatus int
+
+func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// Main runs the command line args and returns the exit code.
+func Main(args []string, in io.Reader, out, errw io.Writer) int {
+	a := &app{in: in, out: out, err: errw, env: os.Getenv}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errw)
+	return a.exit(root.ExecuteContext(ctx))
+}
+
+// exit turns an error into text and a code.
+func (a *app) exit(err error) int {
+	var status exitStatus
+	var usage usageError
+	var hint hintError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &status):
+		return int(status)
+	}
+	fmt.Fprintf(a.err, "rootbound: error: %v\n", err)
+	code := exitError
+	if errors.As(err, &usage) {
+		code = exitUsage
+	}
+	if errors.As(err, &hint) {
+		fmt.Fprintf(a.err, "rootbound: hint: %s\n", hint.hint)
+	}
+	return code
+}
+
+const (
+	groupRun    = "run"
+	groupLook   = "look"
+	groupConfig = "configure"
+)
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "rootbound",
+		Short: "A boundary around MCP servers",
+		Long: `Rootbound puts a boundary around MCP servers: the assistant sees the directories you name and nothing else.
+
+Put it in front of a server in your client's configuration:
+
+  rootbound run -- npx -y @modelcontextprotocol/server-filesystem ~/project
+
+or use its own filesystem server:
+
+  rootbound fs ~/project
+
+and see what happened with ` + "`rootbound log`" + `.
+
+` + exitCodes,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{withHint(err, "see `"+cmd.CommandPath()+" --help`")}
+	})
+	root.AddGroup(
+		&cobra.Group{ID: groupRun, Title: "Run:"},
+		&cobra.Group{ID: groupLook, Title: "Look:"},
+		&cobra.Group{ID: groupConfig, Title: "Configure:"},
+	)
+	root.AddCommand(a.runCommand(), a.logCommand(), a.whyCommand(), a.versionCommand())
+	root.SetHelpCommandGroupID(groupLook)
+	root.SetCompletionCommandGroupID(groupConfig)
+	return root
+}
+
+func unknownCommand(cmd *cobra.Command, name string) error {
+	hint := "see `rootbound --help`"
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
+		hint = "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usageError{withHint(fmt.Errorf("unknown command %q", name), hint)}
+}
+
+// noArgs, atLeast and friends are cobra's, as wrong usage.
+func usageArgs(f cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := f(cmd, args); err != nil {
+			return usageError{withHint(err, "see `"+cmd.CommandPath()+" --help`")}
+		}
+		return nil
+	}
+}
+
+// rare hides flags from --help; --help-all shows them.
+func rare(cmd *cobra.Command, names ...string) {
+	for _, n := range names {
+		cmd.Flags().MarkHidden(n)
+	}
+	all := cmd.Flags().Bool("help-all", false, "help with every option")
+	help := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !*all {
+			return help(cmd, args)
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = false })
+		return cmd.Help()
+	}
+	argsCheck := cmd.Args
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if *all || argsCheck == nil {
+			return nil
+		}
+		return argsCheck(cmd, args)
+	}
+}

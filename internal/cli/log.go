@@ -1,0 +1,244 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rootbound/rootbound/internal/calllog"
+)
+
+func (a *app) logDir() (string, error) { return calllog.DefaultDir(a.env, runtime.GOOS) }
+
+type logOptions struct {
+	dir, server, since          string
+	follow, json, denied, roots bool
+}
+
+func (a *app) logCommand() *cobra.Command {
+	var o logOptions
+	cmd := &cobra.Command{
+		Use:     "log",
+		Short:   "Show what servers were asked to do, and what was refused",
+		GroupID: groupLook,
+		Long: `Show the log: each request with its verdict, each question for roots with its answer, each change.
+
+Paths are shown as ROOT:relative/path. A refused call has a short id; ` + "`rootbound why ID`" + ` tells its story.
+
+` + exitCodes,
+		Example: `  rootbound log --denied
+  rootbound log --follow --server filesystem
+  rootbound log --since 2h --roots
+  rootbound log verify`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.showLog(cmd.Context(), o) },
+	}
+	f := cmd.Flags()
+	f.BoolVarP(&o.follow, "follow", "f", false, "go on with what comes")
+	f.BoolVar(&o.json, "json", false, "print the records as they are, one JSON object a line")
+	f.BoolVar(&o.denied, "denied", false, "only what was refused")
+	f.BoolVar(&o.roots, "roots", false, "each roots/list with its answer, and whether changes were fetched")
+	f.StringVar(&o.server, "server", "", "only this server")
+	f.StringVar(&o.since, "since", "", "only what is newer: 30m, 2h, 3d, 2026-11-30 or 2026-11-30T12:00:00Z")
+	cmd.PersistentFlags().StringVar(&o.dir, "dir", "", "where the log files are (default: the state directory)")
+	cmd.AddCommand(&cobra.Command{
+		Use:   "verify [FILE…]",
+		Short: "Prove that the log was not changed",
+		Long: `Check the hash chain of every log file, or of the files named, and name the first record that does not hold.
+
+Exit codes: 0 every chain holds, 1 error, 2 wrong usage, 3 a chain is broken.`,
+		RunE: func(_ *cobra.Command, files []string) error { return a.verifyLog(o.dir, files) },
+	})
+	return cmd
+}
+
+func (o *logOptions) filter(now time.Time) (calllog.Filter, error) {
+	f := calllog.Filter{Server: o.server, Denied: o.denied, Roots: o.roots}
+	since, err := parseSince(o.since, now)
+	f.Since = since
+	return f, err
+}
+
+// parseSince reads a duration back from now, a day or a time.
+func parseSince(s string, now time.Time) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	text, days := s, strings.HasSuffix(s, "d")
+	if days {
+		text = strings.TrimSuffix(s, "d") + "h"
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		if days {
+			d *= 24
+		}
+		return now.Add(-d), nil
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"} {
+		if t, err := time.ParseInLocation(layout, s, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, usageError{withHint(fmt.Errorf("--since %q is no time", s), "write 30m, 2h, 3d, 2026-11-30 or 2026-11-30T12:00:00Z")}
+}
+
+func (a *app) showLog(ctx context.Context, o logOptions) error {
+	dir, err := a.dirOf(o.dir)
+	if err != nil {
+		return err
+	}
+	filter, err := o.filter(time.Now())
+	if err != nil {
+		return err
+	}
+	p := &calllog.Printer{W: a.out, Color: a.color()}
+	var entries iter.Seq2[calllog.Entry, error]
+	if o.follow {
+		entries = calllog.Follow(ctx, dir, filter)
+	} else {
+		entries = calllog.ReadDir(dir, filter)
+	}
+	if o.roots && !o.json && !o.follow {
+		events, err := calllog.RootsEvents(entries)
+		if err := p.PrintRoots(events); err != nil {
+			return err
+		}
+		if len(events) == 0 {
+			fmt.Fprintf(a.err, "rootbound: no question for roots is logged in %s\n", dir)
+		}
+		return err
+	}
+	n := 0
+	var bad []error
+	for e, err := range entries {
+		if ctx.Err() != nil {
+			break
+		}
+		if err != nil {
+			bad = append(bad, err)
+			continue
+		}
+		n++
+		if o.json {
+			if _, err := fmt.Fprintf(a.out, "%s\n", e.Line); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := p.Print(e); err != nil {
+			return err
+		}
+	}
+	if n == 0 && len(bad) == 0 {
+		fmt.Fprintf(a.err, "rootbound: nothing is logged in %s\n", dir)
+	}
+	return errors.Join(bad...)
+}
+
+func (a *app) dirOf(flag string) (string, error) {
+	if flag != "" {
+		return filepath.Abs(flag)
+	}
+	return a.logDir()
+}
+
+// color reports whether out is a terminal that wants colour.
+func (a *app) color() bool {
+	f, ok := a.out.(*os.File)
+	if !ok || a.env("NO_COLOR") != "" || a.env("TERM") == "dumb" {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+func (a *app) verifyLog(dir string, files []string) error {
+	var reports []calllog.Report
+	if len(files) == 0 {
+		dir, err := a.dirOf(dir)
+		if err != nil {
+			return err
+		}
+		if reports, err = calllog.VerifyDir(dir); err != nil {
+			return err
+		}
+		if len(reports) == 0 {
+			fmt.Fprintf(a.err, "rootbound: nothing is logged in %s\n", dir)
+		}
+	}
+	for _, f := range files {
+		r, err := calllog.Verify(f)
+		if err != nil {
+			return err
+		}
+		reports = append(reports, r)
+	}
+	p := &calllog.Printer{W: a.out, Color: a.color()}
+	broken := false
+	for _, r := range reports {
+		if err := p.PrintReport(r); err != nil {
+			return err
+		}
+		broken = broken || r.Damage != nil
+	}
+	if broken {
+		return exitStatus(exitFindings)
+	}
+	return nil
+}
+
+func (a *app) whyCommand() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:     "why CALL-ID|PATH",
+		Short:   "Tell the story of a refusal, and the line that would allow it",
+		GroupID: groupLook,
+		Long: `Tell the story of a call by the short id that the refusal showed, or of the newest refusals of a path.
+
+` + exitCodes,
+		Example: `  rootbound why c7f3a2
+  rootbound why ~/.ssh/config`,
+		Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir, err := a.dirOf(dir)
+			if err != nil {
+				return err
+			}
+			return a.why(dir, args[0])
+		},
+	}
+	cmd.Flags().StringVar(&dir, "dir", "", "where the log files are (default: the state directory)")
+	return cmd
+}
+
+func (a *app) why(dir, what string) error {
+	if home := a.env("HOME"); home != "" && strings.HasPrefix(what, "~/") {
+		what = filepath.Join(home, what[2:])
+	}
+	stories, err := calllog.Why(calllog.ReadDir(dir, calllog.Filter{}), what, 5)
+	if len(stories) == 0 {
+		if err != nil {
+			return err
+		}
+		return withHint(fmt.Errorf("%q is neither the id of a logged call nor a path that was refused", what), "`rootbound log --denied` lists what was refused")
+	}
+	p := &calllog.Printer{W: a.out, Color: a.color()}
+	for i, s := range stories {
+		if i > 0 {
+			io.WriteString(a.out, "\n")
+		}
+		if err := p.PrintStory(s); err != nil {
+			return err
+		}
+	}
+	return err
+}

@@ -1,0 +1,160 @@
+// Package guard holds the stages between a client and a server: what roots hold, which paths a request names and whether
+// they are inside, and the log. They are handlers in front of a handler, and work for every era and transport alike.
+//
+//	g := guard.New(guard.Options{Server: "files", Configured: set, Log: log})
+//	handler := g.Wrap(server)
+//	go g.Watch(ctx)
+//
+// The chain is log, roots, paths, gate: each stage adds what it decided to the request's trail; the gate writes the trail
+// to the log before the request goes to the server, and the log stage writes it before a refusal goes to the client.
+//
+// # Limits
+//
+// The guard checks what a request says before a server gets it. It stops honest mistakes. A server that means harm can
+// read and write whatever its user can, whatever its requests said, and between the check and the use a link may change;
+// only a confined process is held by the kernel.
+package guard
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/rootbound/rootbound/internal/calllog"
+	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/pathargs"
+	"github.com/rootbound/rootbound/roots"
+)
+
+// Options of a guard.
+type Options struct {
+	// Server is the server's name, for texts.
+	Server string
+	// Configured are the configured directories; ClientRoots says what a client's own list counts for.
+	Configured  roots.Set
+	ClientRoots roots.Mode
+	// Strict reads the client's URIs by the letter.
+	Strict bool
+	// Quiet declares roots to the server without listChanged, and announces no change.
+	Quiet bool
+	// Paths say how this server's path arguments are found, and Process how it resolves them.
+	Paths   pathargs.Rules
+	Process pathargs.Process
+	// Defaults are arguments that a call gets when the client left them out, by tool ("*" for all) and argument; they may
+	// hold {root} and {root:NAME}.
+	Defaults map[string]map[string]string
+	// Restart, if set, starts the server again when roots were added that its command line was filled from and that it
+	// does not ask for; it calls ready when the new one can be spoken to.
+	Restart func(ready func()) error
+	// Log takes the records; nil keeps none.
+	Log *calllog.Log
+	// Warn is told what a person should know. It may be nil.
+	Warn func(text string)
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+}
+
+// Guard is the stages around one server. It is safe for concurrent use.
+type Guard struct {
+	opt     Options
+	catalog *pathargs.Catalog
+
+	mu         sync.Mutex
+	configured roots.Set
+	sessions   map[*exchange.Session]*session
+}
+
+// New makes a guard.
+func New(o Options) *Guard {
+	if o.Log == nil {
+		o.Log = calllog.Discard()
+	}
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Guard{opt: o, catalog: new(pathargs.Catalog), configured: o.Configured, sessions: map[*exchange.Session]*session{}}
+}
+
+// Wrap puts the stages in front of server.
+func (g *Guard) Wrap(server exchange.Handler) exchange.Handler {
+	return exchange.Chain(server, g.logStage, g.rootsStage, g.pathsStage, g.gate)
+}
+
+// Configure puts other configured directories in force.
+func (g *Guard) Configure(set roots.Set) {
+	g.mu.Lock()
+	g.configured = set
+	all := g.all()
+	g.mu.Unlock()
+	for _, s := range all {
+		s.event(func(t *roots.Tracker) roots.Step { return t.Configure(set) })
+	}
+}
+
+// Configured returns the configured directories that are in force.
+func (g *Guard) Configured() roots.Set {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.configured
+}
+
+// Effective returns what holds for the first session there is, or what would hold for one: what a server that is
+// started now is to be given.
+func (g *Guard) Effective() roots.Set {
+	g.mu.Lock()
+	all := g.all()
+	g.mu.Unlock()
+	for _, s := range all {
+		return s.state().Set
+	}
+	return roots.NewTracker(g.opt.ClientRoots, g.Configured()).State().Set
+}
+
+func (g *Guard) all() []*session {
+	all := make([]*session, 0, len(g.sessions))
+	for _, s := range g.sessions {
+		all = append(all, s)
+	}
+	return all
+}
+
+// Watch looks for roots that vanish, come back, are replaced or cannot be read, until ctx ends.
+func (g *Guard) Watch(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		g.mu.Lock()
+		all := g.all()
+		g.mu.Unlock()
+		for _, s := range all {
+			s.look()
+		}
+	}
+}
+
+// session returns what is kept of the session of r, which over stateless HTTP is kept for this request only.
+func (g *Guard) session(r *exchange.Request, next exchange.Handler) *session {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if s := g.sessions[r.Session]; s != nil {
+		return s
+	}
+	s := &session{g: g, next: next, of: r.Session, tracker: roots.NewTracker(g.opt.ClientRoots, g.configured)}
+	if r.Session != nil {
+		g.sessions[r.Session] = s
+		context.AfterFunc(r.Session.Context(), func() {
+			g.mu.Lock()
+			delete(g.sessions, r.Session)
+			g.mu.Unlock()
+		})
+	}
+	return s
+}

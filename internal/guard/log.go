@@ -1,0 +1,104 @@
+package guard
+
+import (
+	"context"
+	"time"
+
+	"github.com/rootbound/rootbound/internal/calllog"
+	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/wire"
+)
+
+// detail is what the paths stage leaves in the trail for the log.
+type detail struct{ paths []calllog.Path }
+
+// logStage is the outermost stage: it gives the request its trail, writes a refusal before the client reads it, and how a
+// request ended.
+func (g *Guard) logStage(next exchange.Handler) exchange.Handler {
+	return exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		if r.Msg.Kind() != wire.Request || r.Msg.Method() == exchange.Listen && r.Era == exchange.Legacy {
+			next.Handle(ctx, r, reply)
+			return
+		}
+		c := *r
+		c.Trail = exchange.NewTrail(g.opt.Log.NewID())
+		begun := g.opt.Now()
+		next.Handle(ctx, &c, func(o exchange.Outcome) {
+			if err := g.ended(&c, o, g.opt.Now().Sub(begun)); err != nil && o.Msg != nil {
+				o = exchange.Fail(r, wire.CodeInternal, "rootbound: "+err.Error(), nil)
+			}
+			reply(o)
+		})
+	})
+}
+
+func (g *Guard) ended(r *exchange.Request, o exchange.Outcome, took time.Duration) error {
+	for _, n := range r.Trail.Notes() {
+		if n.Denied {
+			return g.opt.Log.Append(g.call(r))
+		}
+	}
+	rec := calllog.Record{Kind: calllog.End, Session: sessionID(r), Call: r.Trail.ID, Method: r.Msg.Method(), MS: float64(took.Microseconds()) / 1000}
+	switch {
+	case o.Msg == nil:
+		rec.Outcome = calllog.Cancelled
+	case o.Msg.Error() != nil:
+		rec.Outcome, rec.Bytes = calllog.Failed, int64(len(o.Msg.Bytes()))
+		rec.Reason = wire.GetString(o.Msg.Error(), "message")
+	default:
+		rec.Outcome, rec.Bytes = calllog.OK, int64(len(o.Msg.Bytes()))
+	}
+	return g.opt.Log.Append(&rec)
+}
+
+// gate is the innermost stage: what cannot be logged does not go to the server.
+func (g *Guard) gate(next exchange.Handler) exchange.Handler {
+	return exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		if r.Trail != nil {
+			if err := g.opt.Log.Append(g.call(r)); err != nil {
+				r.Trail.Add(exchange.Note{Stage: "log", Denied: true, Code: "log", Text: err.Error()})
+				reply(exchange.Fail(r, wire.CodeInternal, "rootbound: the request was not sent, because it could not be logged", nil))
+				return
+			}
+		}
+		next.Handle(ctx, r, reply)
+	})
+}
+
+// call is the record of a request and what the stages decided.
+func (g *Guard) call(r *exchange.Request) *calllog.Record {
+	rec := &calllog.Record{
+		Kind: calllog.Call, Session: sessionID(r), Call: r.Trail.ID, ID: r.Msg.ID(), Method: r.Msg.Method(),
+		Verdict: calllog.Allow, Bytes: int64(len(r.Msg.Bytes())),
+	}
+	switch rec.Method {
+	case "tools/call", "prompts/get":
+		rec.Tool = wire.GetString(r.Msg.Params(), "name")
+		rec.Args, _ = wire.Get(r.Msg.Params(), "arguments")
+	case "resources/read", "resources/subscribe", "resources/unsubscribe", "completion/complete":
+		rec.Args = wire.DeleteMember(r.Msg.Params(), "_meta")
+	}
+	for _, n := range r.Trail.Notes() {
+		if d, ok := n.Detail.(detail); ok {
+			rec.Paths = append(rec.Paths, d.paths...)
+		}
+		if n.Denied {
+			rec.Verdict, rec.Code, rec.Reason, rec.Fix = calllog.Deny, n.Code, n.Text, n.Fix
+		}
+	}
+	return rec
+}
+
+// note writes what has no request. That it cannot be written is told, since nothing waits for it.
+func (g *Guard) note(rec *calllog.Record) {
+	if err := g.opt.Log.Append(rec); err != nil {
+		g.opt.Warn("the log: " + err.Error())
+	}
+}
+
+func sessionID(r *exchange.Request) string {
+	if r.Session == nil {
+		return ""
+	}
+	return r.Session.ID
+}

@@ -1,0 +1,198 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rootbound/rootbound/internal/calllog"
+	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/launch"
+	"github.com/rootbound/rootbound/internal/pathargs"
+	"github.com/rootbound/rootbound/internal/wire"
+	"github.com/rootbound/rootbound/roots"
+)
+
+// pathsStage judges the paths that a request names against the roots that hold for it, and learns from the server's own
+// lists which arguments are paths.
+func (g *Guard) pathsStage(next exchange.Handler) exchange.Handler {
+	return exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		switch {
+		case r.Msg.Kind() == wire.Request && pathargs.Judges(r.Msg.Method()):
+			g.judge(ctx, r, next, reply)
+		case r.Msg.Method() == "tools/list":
+			cursor := wire.GetString(r.Msg.Params(), "cursor")
+			next.Handle(ctx, r, func(o exchange.Outcome) {
+				if o.Msg != nil && o.Msg.Result() != nil {
+					g.catalog.Learn(cursor, o.Msg.Result())
+				}
+				reply(o)
+			})
+		default:
+			next.Handle(ctx, r, reply)
+		}
+	})
+}
+
+func (g *Guard) judge(ctx context.Context, r *exchange.Request, next exchange.Handler, reply func(exchange.Outcome)) {
+	r = g.fillDefaults(r)
+	args, err := pathargs.Find(r.Msg.Method(), r.Msg.Params(), g.catalog, g.opt.Paths)
+	if err != nil {
+		r.Trail.Add(exchange.Note{Stage: "paths", Denied: true, Code: "arguments", Text: err.Error()})
+		reply(exchange.Refused(r, fmt.Sprintf("Refused by Rootbound (call %s): %v.", r.Trail.ID, err), []byte(`{"reason":"arguments"}`)))
+		return
+	}
+	if len(args) == 0 {
+		next.Handle(ctx, r, reply)
+		return
+	}
+	v := pathargs.Judge(args, r.Roots, g.opt.Process)
+	refused := v.Refused()
+	if len(refused) == 0 {
+		r.Trail.Add(exchange.Note{Stage: "paths", Detail: detail{logPaths(v)}})
+		next.Handle(ctx, r, reply)
+		return
+	}
+	s := g.session(r, nil)
+	s.denied(ctx, r, refused[0].Place.Path, reply, func(set roots.Set, final bool) {
+		if !final {
+			v = pathargs.Judge(args, set, g.opt.Process)
+			refused = v.Refused()
+		}
+		if len(refused) == 0 {
+			c := *r
+			c.Roots = set
+			r.Trail.Add(exchange.Note{Stage: "paths", Detail: detail{logPaths(v)}})
+			next.Handle(ctx, &c, reply)
+			return
+		}
+		g.refuse(r, set, v, refused[0], s.state(), reply)
+	})
+}
+
+// refuse tells the model which argument and what would work, the person where it would have led and what to write, and
+// the log everything.
+func (g *Guard) refuse(r *exchange.Request, set roots.Set, v pathargs.Verdict, j pathargs.Judged, state roots.State, reply func(exchange.Outcome)) {
+	code, text, fix := g.explain(j, set, state, wire.GetString(r.Msg.Params(), "name"))
+	r.Trail.Add(exchange.Note{Stage: "paths", Denied: true, Code: code, Text: text, Fix: fix, Detail: detail{logPaths(v)}})
+	g.opt.Warn(fmt.Sprintf("refused call %s of %s: %s (%s)", r.Trail.ID, g.opt.Server, text, fix))
+	data := append(wire.AppendQuote([]byte(`{"reason":`), code), `,"call":`...)
+	data = append(wire.AppendQuote(data, r.Trail.ID), '}')
+	reply(exchange.Refused(r, modelText(code, j, set, r.Trail.ID), data))
+}
+
+// modelText is for the model: no path of this machine that it did not write itself.
+func modelText(code string, j pathargs.Judged, set roots.Set, id string) string {
+	what := fmt.Sprintf("the argument %q", strings.TrimPrefix(j.Pointer, "/"))
+	switch code {
+	case calllog.CodeNoRoots:
+		return fmt.Sprintf("Refused by Rootbound (call %s): %s is a local path, and no directory is open to this server. Ask the user to configure one.", id, what)
+	case calllog.CodeReadOnly:
+		return fmt.Sprintf("Refused by Rootbound (call %s): %s is in the directory %q, where this is not allowed. Reading is.", id, what, rootName(j.Place.Dir))
+	}
+	var names []string
+	for _, d := range set.Dirs() {
+		names = append(names, fmt.Sprintf("%q", rootName(d)))
+	}
+	if len(names) == 0 {
+		return fmt.Sprintf("Refused by Rootbound (call %s): %s is outside the directories that are open to this server, which are none now. Ask the user.", id, what)
+	}
+	return fmt.Sprintf("Refused by Rootbound (call %s): %s is outside the directories that are open to this server (%s). Use a path inside of them.", id, what, strings.Join(names, ", "))
+}
+
+// explain is for the person and the log: the code, where the path leads, and the line that would allow it.
+func (g *Guard) explain(j pathargs.Judged, set roots.Set, state roots.State, tool string) (code, text, fix string) {
+	where := j.Place.Path
+	if where == "" {
+		where = j.Value
+	}
+	text = fmt.Sprintf("argument %q is %q, which leads to %s", j.Pointer, j.Value, where)
+	if j.Reading != "" {
+		text += " (" + j.Reading + ")"
+	}
+	dir := where
+	if info, err := os.Stat(where); err != nil || !info.IsDir() {
+		dir = filepath.Dir(where)
+	}
+	switch {
+	case j.Refusal == pathargs.Forbidden:
+		code = calllog.CodeReadOnly
+		text += fmt.Sprintf(", in %s, where that is not allowed", rootName(j.Place.Dir))
+		fix = "to allow it: --root " + j.Place.Dir.Path
+	case j.Refusal == pathargs.Unresolvable:
+		code = "unresolvable"
+		text += fmt.Sprintf(", which cannot be resolved: %v", j.Err)
+		fix = "no option allows it: use a path that can be resolved"
+	case state.Why == roots.NothingConfigured:
+		code = calllog.CodeNoRoots
+		text += ", and no directory is configured"
+		fix = "to allow it: --root " + dir
+	default:
+		code = calllog.CodeOutside
+		text += ", outside of " + state.String()
+		fix = "to allow it: --root " + dir
+	}
+	if j.Why == pathargs.ByName && tool != "" {
+		fix += fmt.Sprintf("; if the argument is no path: not_paths = [%q] for the tool %q", strings.TrimPrefix(j.Pointer, "/"), tool)
+	}
+	return code, text, fix
+}
+
+func rootName(d roots.Dir) string {
+	if d.Name != "" {
+		return d.Name
+	}
+	return filepath.Base(d.Path)
+}
+
+// fillDefaults gives a call the arguments that the configuration has for it and the client left out.
+func (g *Guard) fillDefaults(r *exchange.Request) *exchange.Request {
+	if len(g.opt.Defaults) == 0 || r.Msg.Method() != "tools/call" {
+		return r
+	}
+	for _, tool := range []string{wire.GetString(r.Msg.Params(), "name"), "*"} {
+		for arg, value := range g.opt.Defaults[tool] {
+			if _, given := wire.Get(r.Msg.Params(), "arguments", arg); given {
+				continue
+			}
+			text, err := launch.FillText(value, r.Roots)
+			if err != nil {
+				continue // there is no root for it: the call goes on as it came
+			}
+			r = r.With(r.Msg.WithParams(wire.SetMember(r.Msg.Params(), wire.Quote(text), "arguments", arg)))
+		}
+	}
+	return r
+}
+
+// logPaths are the judged and the seen arguments as the log has them.
+func logPaths(v pathargs.Verdict) []calllog.Path {
+	var out []calllog.Path
+	for _, j := range v.Judged {
+		p := calllog.Path{Arg: j.Pointer, Given: j.Value, Resolved: j.Place.Path, Verdict: calllog.Allow, Code: j.Why.String()}
+		if j.Place.Inside {
+			p.Root, p.Rel = rootName(j.Place.Dir), j.Place.Rel
+		}
+		if j.Refusal != pathargs.NotRefused {
+			p.Verdict = calllog.Deny
+			switch j.Refusal {
+			case pathargs.Outside:
+				p.Code = calllog.CodeOutside
+			case pathargs.Forbidden:
+				p.Code = calllog.CodeReadOnly
+			default:
+				p.Code = "unresolvable"
+			}
+			if info, err := os.Stat(j.Place.Path); err == nil {
+				p.Dir = info.IsDir()
+			}
+		}
+		out = append(out, p)
+	}
+	for _, a := range v.Unjudged {
+		out = append(out, calllog.Path{Arg: a.Pointer, Given: a.Value, Code: a.Why.String()})
+	}
+	return out
+}

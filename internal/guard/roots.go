@@ -1,0 +1,528 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/rootbound/rootbound/internal/calllog"
+	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/wire"
+	"github.com/rootbound/rootbound/roots"
+)
+
+const (
+	// settleLimit is how long a call waits after a change of roots for a server that has to fetch them.
+	settleLimit = time.Second
+	// settleMargin is what a server is given after it answered a ping behind the list: it may still be looking at the
+	// directories.
+	settleMargin = 20 * time.Millisecond
+	// askKey is the name of our question among those of a request.
+	askKey = "rootbound.roots"
+)
+
+// session is what the roots stage keeps of one client.
+type session struct {
+	g    *Guard
+	next exchange.Handler // behind the roots stage
+	of   *exchange.Session
+
+	mu       sync.Mutex
+	tracker  *roots.Tracker
+	waiting  []func() // requests that wait for the client's answer
+	greeted  bool     // the server had its handshake
+	fetched  bool     // the server has asked for the list
+	template *exchange.Request
+	settling *settling
+	told     roots.Set // what the server was last given, by list or at its start
+}
+
+// settling is the time after a change in which calls wait until the server knows.
+type settling struct {
+	over   chan struct{}
+	once   sync.Once
+	asked  bool // the server fetched the list after the change
+	widens bool // something was added
+}
+
+func (s *settling) end() { s.once.Do(func() { close(s.over) }) }
+
+// rootsStage says which roots hold for a request, answers the server's own questions for them, and tells it of changes.
+func (g *Guard) rootsStage(next exchange.Handler) exchange.Handler {
+	return exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		s := g.session(r, next)
+		if r.Caller != nil {
+			c := *r
+			c.Caller = rootsCaller{r.Caller, s}
+			r = &c
+		}
+		switch method := r.Msg.Method(); {
+		case method == "initialize":
+			s.initialize(ctx, r, reply)
+		case method == "notifications/initialized":
+			s.mu.Lock()
+			s.greeted, s.template = true, r
+			s.mu.Unlock()
+			next.Handle(ctx, r, reply)
+		case method == "notifications/roots/list_changed":
+			s.listChanged()
+		case r.Msg.Kind() != wire.Request:
+			next.Handle(ctx, r, reply)
+		case needsRoots(method):
+			s.hold(ctx, r, reply)
+		default:
+			s.forward(ctx, r, reply)
+		}
+	})
+}
+
+// needsRoots reports whether a request may name paths.
+func needsRoots(method string) bool {
+	switch method {
+	case "tools/call", "prompts/get", "resources/read", "resources/subscribe", "completion/complete":
+		return true
+	}
+	return false
+}
+
+func (s *session) state() roots.State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tracker.State()
+}
+
+// event puts an event into the tracker and does what the step says, apart from asking.
+func (s *session) event(f func(*roots.Tracker) roots.Step) roots.Step {
+	s.mu.Lock()
+	before := s.tracker.State().Set
+	step := f(s.tracker)
+	after := s.tracker.State()
+	s.mu.Unlock()
+	if step.Warning != "" {
+		s.g.opt.Warn(step.Warning)
+		s.g.note(&calllog.Record{Kind: calllog.Note, Session: s.id(), Code: "roots", Reason: step.Warning})
+	}
+	if step.Changed {
+		s.g.note(&calllog.Record{
+			Kind: calllog.RootsChanged, Session: s.id(), Reason: after.String(), Before: logDirs(before), After: logDirs(after.Set),
+		})
+		s.announce(before, after.Set)
+	}
+	return step
+}
+
+func (s *session) id() string {
+	if s.of == nil {
+		return ""
+	}
+	return s.of.ID
+}
+
+// initialize learns what the client declared, and declares to the server what holds here.
+func (s *session) initialize(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+	s.declared(r)
+	s.mu.Lock()
+	s.told = s.tracker.State().Set
+	s.mu.Unlock()
+	s.next.Handle(ctx, exchange.DeclareRoots(r, s.declaration()), reply)
+}
+
+// declared tells the tracker what the client of r declares.
+func (s *session) declared(r *exchange.Request) {
+	caps := exchange.Capability(r, "roots")
+	changes, _ := wire.Get(caps, "listChanged")
+	s.event(func(t *roots.Tracker) roots.Step {
+		return t.Client(roots.Client{Roots: caps != nil, ListChanged: r.Era == exchange.Legacy && string(changes) == "true"})
+	})
+}
+
+// declaration is the roots capability that the server sees: none when there is no list and cannot be one.
+func (s *session) declaration() []byte {
+	switch {
+	case s.state().Why == roots.NothingConfigured:
+		return nil
+	case s.g.opt.Quiet:
+		return []byte("{}")
+	}
+	return []byte(`{"listChanged":true}`)
+}
+
+// listChanged takes the client's word that its list is another one. It is asked by the next request that needs it, never
+// outside of one.
+func (s *session) listChanged() {
+	s.g.note(&calllog.Record{Kind: calllog.ListChanged, Session: s.id(), Method: "roots/list", From: calllog.Client, To: calllog.Guard})
+	s.event(func(t *roots.Tracker) roots.Step { return t.ListChanged() })
+}
+
+// hold sends r on with the roots that hold for it, after the client was asked where that is due, and after the server
+// knows of a change.
+func (s *session) hold(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+	if r.Era == exchange.Modern {
+		s.declared(r)
+	}
+	now := s.g.opt.Now()
+	step := s.event(func(t *roots.Tracker) roots.Step { return t.Need(now) })
+	s.ask(ctx, r, step, reply, func() { s.settle(ctx, r, reply) })
+}
+
+// ask asks the client when the step says so, and calls then with or without an answer. When the request ends before, it
+// replies.
+func (s *session) ask(ctx context.Context, r *exchange.Request, step roots.Step, reply func(exchange.Outcome), then func()) {
+	if step.Ask && !r.Caller.CanAsk("roots/list") {
+		s.event(func(t *roots.Tracker) roots.Step {
+			return t.Answer(s.g.opt.Now(), step.Question, roots.Answer{Err: context.Canceled})
+		})
+		then()
+		return
+	}
+	if step.Question == 0 {
+		then()
+		return
+	}
+	var once sync.Once
+	goOn := func() {
+		once.Do(func() {
+			if ctx.Err() != nil {
+				reply(exchange.Cancelled)
+				return
+			}
+			then()
+		})
+	}
+	context.AfterFunc(ctx, goOn)
+	s.mu.Lock()
+	s.waiting = append(s.waiting, goOn)
+	s.mu.Unlock()
+	// A request that was given back to a stateless client goes on with its retry and not before: who does not come back
+	// must not find the call done.
+	if !(step.Ask && r.Era == exchange.Modern) {
+		time.AfterFunc(step.Until.Sub(s.g.opt.Now()), func() {
+			s.event(func(t *roots.Tracker) roots.Step { return t.Need(s.g.opt.Now()) })
+			goOn()
+		})
+	}
+	if !step.Ask {
+		return
+	}
+	ask := strconv.Itoa(step.Question)
+	s.g.note(&calllog.Record{Kind: calllog.RootsAsked, Session: s.id(), Ask: ask, Call: trailID(r), From: calllog.Guard, To: calllog.Client})
+	asked := r.Caller.(rootsCaller).Caller
+	asked.Ask(ctx, []exchange.Question{{Key: askKey, Method: "roots/list"}}, func(answers []exchange.Answer) {
+		go s.answered(ctx, ask, step.Question, answers[0])
+	})
+}
+
+// answered takes the client's answer: it looks at the directories it names, so it must not hold up what comes after.
+func (s *session) answered(ctx context.Context, ask string, question int, a exchange.Answer) {
+	rec := &calllog.Record{Kind: calllog.RootsAnswered, Session: s.id(), Ask: ask, From: calllog.Client, To: calllog.Guard, Outcome: calllog.OK}
+	var answer roots.Answer
+	list, err := parseList(a.Result)
+	switch {
+	case ctx.Err() != nil:
+		answer.Err = context.Canceled
+	case a.Error != nil:
+		code, _ := wire.Get(a.Error, "code")
+		answer.Code, _ = strconv.Atoi(string(code))
+		answer.Err = fmt.Errorf("the client answered with an error: %.200q", wire.GetString(a.Error, "message"))
+	case err != nil:
+		answer.Err = err
+	default:
+		parse := roots.ParseURI
+		if s.g.opt.Strict {
+			parse = roots.StrictURI
+		}
+		answer.Dirs, answer.Bad = roots.ResolveList(list, parse, roots.ResolveOptions{Access: roots.ReadWrite, Origin: "client"})
+		equal := sameRoots(list, s.g.Configured().Roots())
+		rec.Roots, rec.Equal = logRoots(list), &equal
+	}
+	if answer.Err != nil {
+		rec.Outcome, rec.Reason = calllog.Failed, answer.Err.Error()
+	}
+	s.g.note(rec)
+	s.event(func(t *roots.Tracker) roots.Step { return t.Answer(s.g.opt.Now(), question, answer) })
+	s.mu.Lock()
+	waiting := s.waiting
+	s.waiting = nil
+	s.mu.Unlock()
+	for _, f := range waiting {
+		f()
+	}
+}
+
+// parseList reads the result of roots/list.
+func parseList(result []byte) ([]roots.Root, error) {
+	items, ok := wire.Get(result, "roots")
+	if !ok || len(items) == 0 || items[0] != '[' {
+		return nil, fmt.Errorf("the client's answer to roots/list has no list %q", "roots")
+	}
+	list := []roots.Root{}
+	for item := range wire.Items(items) {
+		list = append(list, roots.Root{URI: wire.GetString(item, "uri"), Name: wire.GetString(item, "name")})
+	}
+	return list, nil
+}
+
+// settle sends r on when the server knows of the last change, or had its time.
+func (s *session) settle(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+	s.mu.Lock()
+	w := s.settling
+	s.mu.Unlock()
+	if w == nil {
+		s.send(ctx, r, reply)
+		return
+	}
+	go func() {
+		select {
+		case <-w.over:
+			s.settle(ctx, r, reply) // another change may have come
+		case <-ctx.Done():
+			reply(exchange.Cancelled)
+		}
+	}()
+}
+
+func (s *session) send(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+	c := *r
+	c.Roots = s.state().Set
+	s.forward(ctx, &c, reply)
+}
+
+// denied asks the client once more when a path is denied: it may have forgotten to tell of a change. Again judges the
+// path once more, or lets the denial stand.
+func (s *session) denied(ctx context.Context, r *exchange.Request, path string, reply func(exchange.Outcome), again func(set roots.Set, final bool)) {
+	step := s.event(func(t *roots.Tracker) roots.Step { return t.Denied(s.g.opt.Now(), path) })
+	if step.Question == 0 {
+		again(s.state().Set, true)
+		return
+	}
+	s.ask(ctx, r, step, reply, func() { again(s.state().Set, false) })
+}
+
+// announce tells the server that other roots hold, and makes calls wait until it knows.
+func (s *session) announce(before, after roots.Set) {
+	s.mu.Lock()
+	template, greeted, fetched := s.template, s.greeted, s.fetched
+	if !greeted {
+		s.mu.Unlock()
+		return
+	}
+	w := &settling{over: make(chan struct{}), widens: !s.told.Covers(after)}
+	if s.settling != nil {
+		defer s.settling.end() // those who wait for it look again
+	}
+	restart := s.g.opt.Restart != nil && !fetched && w.widens
+	if fetched && !s.g.opt.Quiet || restart {
+		s.settling = w
+		time.AfterFunc(settleLimit, func() { s.late(w) })
+	}
+	s.mu.Unlock()
+	if restart {
+		s.restart(w)
+		return
+	}
+	if s.g.opt.Quiet {
+		return
+	}
+	s.g.note(&calllog.Record{Kind: calllog.ListChanged, Session: s.id(), Method: "roots/list", From: calllog.Guard, To: calllog.Server})
+	s.next.Handle(context.Background(), exchange.Own(template, "notifications/roots/list_changed", nil), func(exchange.Outcome) {})
+}
+
+// late ends the wait for a server that had its time. One that was started with directories and does not ask for new
+// ones is started again with them.
+func (s *session) late(w *settling) {
+	s.mu.Lock()
+	again := s.settling == w && !w.asked && w.widens && s.g.opt.Restart != nil
+	s.mu.Unlock()
+	if again {
+		s.restart(w)
+		return
+	}
+	s.settled(w)
+}
+
+func (s *session) restart(w *settling) {
+	s.g.opt.Warn(fmt.Sprintf("%s is started again, because it was started with other roots", s.g.opt.Server))
+	s.mu.Lock()
+	s.told = s.tracker.State().Set
+	s.mu.Unlock()
+	if err := s.g.opt.Restart(func() { s.settled(w) }); err != nil {
+		s.g.opt.Warn("starting the server again: " + err.Error())
+		s.settled(w)
+	}
+}
+
+func (s *session) settled(w *settling) {
+	s.mu.Lock()
+	if s.settling == w {
+		s.settling = nil
+	}
+	s.mu.Unlock()
+	w.end()
+}
+
+// list answers the server's question for the roots.
+func (s *session) list(q exchange.Question) exchange.Answer {
+	state := s.state()
+	ask := trail(q)
+	s.g.note(&calllog.Record{Kind: calllog.RootsAsked, Session: s.id(), Ask: ask, From: calllog.Server, To: calllog.Guard})
+	rec := &calllog.Record{Kind: calllog.RootsAnswered, Session: s.id(), Ask: ask, From: calllog.Guard, To: calllog.Server, Outcome: calllog.OK}
+	var a exchange.Answer
+	if state.Why == roots.NothingConfigured {
+		a.Error = wire.ErrorObject(wire.CodeMethodNotFound, "rootbound: no roots are configured", []byte(`{"reason":"nothing configured"}`))
+		rec.Outcome, rec.Reason = calllog.Failed, "nothing is configured"
+	} else {
+		list := state.Set.Roots()
+		equal := sameRoots(list, s.g.Configured().Roots())
+		rec.Roots, rec.Equal = logRoots(list), &equal
+		a.Result = formatList(list)
+	}
+	if err := s.g.opt.Log.Append(rec); err != nil {
+		return exchange.Answer{Error: wire.ErrorObject(wire.CodeInternal, "rootbound: the list of roots could not be logged", []byte(`{"reason":"log"}`))}
+	}
+	return a
+}
+
+// answeredServer is called when the server has the list: with a ping behind it we know when it has read it.
+func (s *session) answeredServer() {
+	s.mu.Lock()
+	s.fetched, s.told = true, s.tracker.State().Set
+	w, template := s.settling, s.template
+	if w != nil {
+		w.asked = true
+	}
+	s.mu.Unlock()
+	if w == nil {
+		return
+	}
+	go s.next.Handle(context.Background(), exchange.Own(template, "ping", nil), func(exchange.Outcome) {
+		time.AfterFunc(settleMargin, func() { s.settled(w) })
+	})
+}
+
+// look looks at the directories that are configured and listed, and tells the tracker.
+func (s *session) look() {
+	state := s.state()
+	for _, set := range []roots.Set{state.Configured, state.List} {
+		for _, d := range set.Dirs() {
+			now, err := d.Refresh()
+			s.event(func(t *roots.Tracker) roots.Step { return t.Checked(d.Path, now, err) })
+		}
+	}
+}
+
+func formatList(list []roots.Root) []byte {
+	b := []byte(`{"roots":[`)
+	for i, r := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = wire.AppendQuote(append(b, `{"uri":`...), r.URI)
+		if r.Name != "" {
+			b = wire.AppendQuote(append(b, `,"name":`...), r.Name)
+		}
+		b = append(b, '}')
+	}
+	return append(b, `]}`...)
+}
+
+func sameRoots(a, b []roots.Root) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].URI != b[i].URI {
+			return false
+		}
+	}
+	return true
+}
+
+func logRoots(list []roots.Root) []calllog.Root {
+	out := make([]calllog.Root, len(list))
+	for i, r := range list {
+		out[i] = calllog.Root{URI: r.URI, Name: r.Name}
+	}
+	return out
+}
+
+// logDirs is a set as the log has it.
+func logDirs(s roots.Set) []calllog.Dir {
+	var out []calllog.Dir
+	for _, d := range s.Dirs() {
+		out = append(out, LogDir(d))
+	}
+	return out
+}
+
+// LogDir is a directory as the log has it.
+func LogDir(d roots.Dir) calllog.Dir {
+	return calllog.Dir{Name: d.Name, Path: d.Path, Access: access(d.Access), Pinned: d.Pinned, Origin: d.Origin}
+}
+
+func access(a roots.Access) string {
+	switch a {
+	case roots.ReadWrite:
+		return "rw"
+	case roots.Read | roots.Write:
+		return "no-delete"
+	case roots.ReadOnly:
+		return "ro"
+	}
+	return "none"
+}
+
+func trailID(r *exchange.Request) string {
+	if r.Trail == nil {
+		return ""
+	}
+	return r.Trail.ID
+}
+
+// trail names a question of the server in the log.
+func trail(q exchange.Question) string {
+	if q.Msg != nil {
+		return "server " + string(q.Msg.ID())
+	}
+	return "server " + q.Key
+}
+
+// rootsCaller is a client whose questions for roots are answered here, whatever it declared.
+type rootsCaller struct {
+	exchange.Caller
+	s *session
+}
+
+func (c rootsCaller) CanAsk(method string) bool {
+	return method == "roots/list" || c.Caller.CanAsk(method)
+}
+
+func (c rootsCaller) Ask(ctx context.Context, qs []exchange.Question, answer func([]exchange.Answer)) {
+	answers := make([]exchange.Answer, len(qs))
+	var rest []exchange.Question
+	var at []int
+	for i, q := range qs {
+		if q.Method == "roots/list" {
+			answers[i] = c.s.list(q)
+		} else {
+			rest, at = append(rest, q), append(at, i)
+		}
+	}
+	if len(rest) == len(qs) {
+		c.Caller.Ask(ctx, qs, answer)
+		return
+	}
+	done := func(got []exchange.Answer) {
+		for i, a := range got {
+			answers[at[i]] = a
+		}
+		answer(answers)
+		c.s.answeredServer()
+	}
+	if len(rest) == 0 {
+		done(nil)
+		return
+	}
+	c.Caller.Ask(ctx, rest, done)
+}
