@@ -1,0 +1,139 @@
+package pathargs
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// kind is what an argument's name says about its value.
+type kind uint8
+
+const (
+	kindOther     kind = iota
+	kindPath           // a file or a directory
+	kindAmbiguous      // perhaps one
+	kindURL            // an address, which may be a file: URI
+	kindFree           // text for people or for other programs
+)
+
+// name is an argument's name, understood.
+type name struct {
+	kind   kind
+	plural bool // of paths: the value may list several
+}
+
+// understand reads a name by its last words, in camel case or with any separators.
+func understand(s string) name {
+	w := words(s)
+	if len(w) == 0 {
+		return name{}
+	}
+	last := w[len(w)-1]
+	before := ""
+	if len(w) > 1 {
+		before = w[len(w)-2]
+	}
+	switch {
+	case isPathWord(last):
+		if (last == "path" || last == "paths") && notOfFiles[before] {
+			return name{}
+		}
+		return name{kindPath, strings.HasSuffix(last, "s") || last == "directories"}
+	case isPathWord(before) && afterPath[last]:
+		return name{kindPath, strings.HasSuffix(last, "s")}
+	case freeWords[last]:
+		return name{kind: kindFree}
+	case last == "url" || last == "urls" || last == "href":
+		return name{kind: kindURL}
+	case ambiguousWords[last] || len(w) == 1 && last == "name":
+		return name{kind: kindAmbiguous}
+	}
+	// pathInProject, dir_for_assets
+	if i := slices.IndexFunc(w, isPathWord); i >= 0 && i+1 < len(w) && prepositions[w[i+1]] {
+		return name{kindPath, false}
+	}
+	return name{}
+}
+
+// isPathWord also says yes to words written together: outputfile, destdir.
+func isPathWord(w string) bool {
+	if w == "cwd" || w == "glob" || w == "globs" {
+		return true
+	}
+	if unlikeFiles[w] {
+		return false
+	}
+	for _, end := range pathEndings {
+		if strings.HasSuffix(w, end) {
+			return true
+		}
+	}
+	return false
+}
+
+var pathEndings = []string{
+	"path", "paths", "file", "files", "filename", "filenames", "pathname", "pathnames", "dirname", "dirnames",
+	"dir", "dirs", "directory", "directories", "folder", "folders",
+}
+
+var (
+	unlikeFiles = set("profile profiles xpath xpaths jsonpath jsonpaths jmespath nadir")
+	// Paths in documents, programs and addresses.
+	notOfFiles = set("name json x key node url uri api http request object property symbol query xml css dom route endpoint " +
+		"graph field attribute element selector critical career learning")
+	afterPath      = set("name names uri uris url urls location locations list spec arg args param")
+	prepositions   = set("in to of from for at relative inside within under on")
+	ambiguousWords = set("from to source sources src destination destinations dest dst root roots uri uris")
+	freeWords      = set("content contents text texts body message messages msg description desc query queries prompt prompts " +
+		"code sql oldtext newtext oldstr newstr oldstring newstring str string snippet comment comments summary title " +
+		"instruction instructions question questions answer answers thought thoughts reason reasoning note notes html css " +
+		"markdown script command commands cmd regex regexp search find replacement replace diff patch statement expression " +
+		"explanation observation observations caption subject label labels markup keyword keywords")
+)
+
+func set(words string) map[string]bool {
+	m := make(map[string]bool)
+	for w := range strings.FieldsSeq(words) {
+		m[w] = true
+	}
+	return m
+}
+
+// words cuts a name at separators and between "aB" and "ABc", in lower case.
+func words(s string) []string {
+	var list []string
+	var w []rune
+	end := func() {
+		if len(w) > 0 {
+			list = append(list, fold(string(w)))
+			w = w[:0]
+		}
+	}
+	r := []rune(s)
+	for i, c := range r {
+		switch {
+		case !unicode.IsLetter(c) && !unicode.IsDigit(c):
+			end()
+			continue
+		case i > 0 && unicode.IsUpper(c) && (unicode.IsLower(r[i-1]) || unicode.IsDigit(r[i-1]) ||
+			unicode.IsUpper(r[i-1]) && i+1 < len(r) && unicode.IsLower(r[i+1])):
+			end()
+		}
+		w = append(w, c)
+	}
+	end()
+	// A number at the end counts copies: path2, file_1.
+	for len(list) > 1 && isIndex(list[len(list)-1]) {
+		list = list[:len(list)-1]
+	}
+	if n := len(list); n > 0 {
+		if cut := strings.TrimRight(list[n-1], "0123456789"); cut != "" {
+			list[n-1] = cut
+		}
+	}
+	return list
+}
+
+// fold makes one of the letters that a decoder may take for one another ("ſ" and "s", the Kelvin sign and "k").
+func fold(s string) string { return strings.ToLower(strings.ToUpper(s)) }

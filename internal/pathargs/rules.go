@@ -1,0 +1,108 @@
+package pathargs
+
+import (
+	"errors"
+	"slices"
+	"strings"
+)
+
+// Where says whose paths a server's arguments are.
+type Where uint8
+
+const (
+	// Local: paths of this machine.
+	Local Where = iota
+	// Elsewhere: of a remote server, a repository host, a container. Only "file:" URIs and "~/" are of this machine.
+	Elsewhere
+)
+
+// Rules say which arguments of a server are paths. The zero value is right for a local server nobody knows.
+type Rules struct {
+	Where Where
+	// Filesystem is set for a known filesystem server: names that can mean something else then mean a path.
+	Filesystem bool
+	// Tools are exceptions by the name of a tool or prompt, or "*" for all.
+	Tools map[string]ToolRules
+}
+
+// ToolRules name arguments. A name without "/" is that member at any depth; "/edits/*/file" is one place, with "*" for any
+// member or element and "~1" for a "/" in a name, as in a JSON pointer. Where both lists name an argument, it is a path.
+type ToolRules struct {
+	Paths    []string
+	NotPaths []string
+}
+
+// CheckName says what is wrong with a name in ToolRules.
+func CheckName(name string) error {
+	switch {
+	case name == "" || name == "/":
+		return errors.New("an argument's name is missing")
+	case strings.HasPrefix(name, "/") && slices.Contains(strings.Split(name[1:], "/"), ""):
+		return errors.New("there is nothing between two slashes")
+	case !strings.HasPrefix(name, "/") && strings.Contains(name, "/"):
+		return errors.New("a name with slashes begins with one")
+	}
+	return nil
+}
+
+type listed uint8
+
+const (
+	unlisted listed = iota
+	listedPath
+	listedNot
+)
+
+func (r Rules) lists(tool string, at []string) listed {
+	l := unlisted
+	for _, name := range []string{tool, "*"} {
+		t := r.Tools[name]
+		if slices.ContainsFunc(t.Paths, func(p string) bool { return names(p, at) }) {
+			return listedPath
+		}
+		if slices.ContainsFunc(t.NotPaths, func(p string) bool { return names(p, at) }) {
+			l = listedNot
+		}
+	}
+	return l
+}
+
+// names reports whether a name in ToolRules is the argument at a pointer's elements. The elements of an array that is
+// named are named with it.
+func names(name string, at []string) bool {
+	for len(at) > 0 {
+		if !strings.HasPrefix(name, "/") {
+			if at[len(at)-1] == unescape(name) {
+				return true
+			}
+		} else if want := strings.Split(name[1:], "/"); slices.EqualFunc(want, at, func(w, a string) bool { return w == "*" || unescape(w) == a }) {
+			return true
+		}
+		if !isIndex(at[len(at)-1]) {
+			return false
+		}
+		at = at[:len(at)-1]
+	}
+	return false
+}
+
+// pointer makes a JSON pointer (RFC 6901).
+func pointer(at []string) string {
+	var b strings.Builder
+	for _, e := range at {
+		b.WriteByte('/')
+		b.WriteString(pointerEscape.Replace(e))
+	}
+	return b.String()
+}
+
+var (
+	pointerEscape   = strings.NewReplacer("~", "~0", "/", "~1")
+	pointerUnescape = strings.NewReplacer("~1", "/", "~0", "~")
+)
+
+func unescape(e string) string { return pointerUnescape.Replace(e) }
+
+func isIndex(e string) bool {
+	return e != "" && strings.Trim(e, "0123456789") == ""
+}
