@@ -39,6 +39,9 @@ func (g *Guard) ended(r *exchange.Request, o exchange.Outcome, took time.Duratio
 		}
 	}
 	rec := calllog.Record{Kind: calllog.End, Session: sessionID(r), Call: r.Trail.ID, Method: r.Msg.Method(), MS: float64(took.Microseconds()) / 1000}
+	if n := r.Msg.Method(); n == "tools/call" || n == "prompts/get" {
+		rec.Tool = wire.GetString(r.Msg.Params(), "name")
+	}
 	switch {
 	case o.Msg == nil:
 		rec.Outcome = calllog.Cancelled

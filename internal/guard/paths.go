@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/rootbound/rootbound/internal/calllog"
@@ -75,9 +76,13 @@ func (g *Guard) judge(ctx context.Context, r *exchange.Request, next exchange.Ha
 // refuse tells the model which argument and what would work, the person where it would have led and what to write, and
 // the log everything.
 func (g *Guard) refuse(r *exchange.Request, set roots.Set, v pathargs.Verdict, j pathargs.Judged, state roots.State, reply func(exchange.Outcome)) {
-	code, text, fix := g.explain(j, set, state, wire.GetString(r.Msg.Params(), "name"))
+	code, text, allow, fix := explain(j, state, wire.GetString(r.Msg.Params(), "name"))
 	r.Trail.Add(exchange.Note{Stage: "paths", Denied: true, Code: code, Text: text, Fix: fix, Detail: detail{logPaths(v)}})
-	g.opt.Warn(fmt.Sprintf("refused call %s of %s: %s (%s)", r.Trail.ID, g.opt.Server, text, fix))
+	way := fix
+	if allow != "" {
+		way = strings.TrimSuffix("to allow it: "+allow+"; or "+fix, "; or ")
+	}
+	g.opt.Warn(strings.TrimSuffix(fmt.Sprintf("refused %s (call %s): %s (%s)", method(r), r.Trail.ID, text, way), " ()"))
 	data := append(wire.AppendQuote([]byte(`{"reason":`), code), `,"call":`...)
 	data = append(wire.AppendQuote(data, r.Trail.ID), '}')
 	reply(exchange.Refused(r, modelText(code, j, set, r.Trail.ID), data))
@@ -102,13 +107,17 @@ func modelText(code string, j pathargs.Judged, set roots.Set, id string) string 
 	return fmt.Sprintf("Refused by Rootbound (call %s): %s is outside the directories that are open to this server (%s). Use a path inside of them.", id, what, strings.Join(names, ", "))
 }
 
-// explain is for the person and the log: the code, where the path leads, and the line that would allow it.
-func (g *Guard) explain(j pathargs.Judged, set roots.Set, state roots.State, tool string) (code, text, fix string) {
+// explain is for the person and the log: the code, where the path leads, the option that would allow it, and what else to
+// write.
+func explain(j pathargs.Judged, state roots.State, tool string) (code, text, allow, fix string) {
 	where := j.Place.Path
 	if where == "" {
 		where = j.Value
 	}
-	text = fmt.Sprintf("argument %q is %q, which leads to %s", j.Pointer, j.Value, where)
+	text = fmt.Sprintf("%s is %q", j.Pointer, j.Value)
+	if where != j.Value {
+		text += ", which leads to " + strconv.Quote(where)
+	}
 	if j.Reading != "" {
 		text += " (" + j.Reading + ")"
 	}
@@ -120,24 +129,31 @@ func (g *Guard) explain(j pathargs.Judged, set roots.Set, state roots.State, too
 	case j.Refusal == pathargs.Forbidden:
 		code = calllog.CodeReadOnly
 		text += fmt.Sprintf(", in %s, where that is not allowed", rootName(j.Place.Dir))
-		fix = "to allow it: --root " + j.Place.Dir.Path
+		allow = "--root " + j.Place.Dir.Path
 	case j.Refusal == pathargs.Unresolvable:
 		code = "unresolvable"
 		text += fmt.Sprintf(", which cannot be resolved: %v", j.Err)
-		fix = "no option allows it: use a path that can be resolved"
 	case state.Why == roots.NothingConfigured:
 		code = calllog.CodeNoRoots
 		text += ", and no directory is configured"
-		fix = "to allow it: --root " + dir
+		allow = "--root " + dir
 	default:
 		code = calllog.CodeOutside
-		text += ", outside of " + state.String()
-		fix = "to allow it: --root " + dir
+		text += ", outside the roots; " + state.String()
+		allow = "--root " + dir
 	}
 	if j.Why == pathargs.ByName && tool != "" {
-		fix += fmt.Sprintf("; if the argument is no path: not_paths = [%q] for the tool %q", strings.TrimPrefix(j.Pointer, "/"), tool)
+		fix = fmt.Sprintf("not_paths = [%q] for the tool %q, if that is no path", strings.TrimPrefix(j.Pointer, "/"), tool)
 	}
-	return code, text, fix
+	return code, text, allow, fix
+}
+
+// method names what was called, for a person.
+func method(r *exchange.Request) string {
+	if tool := wire.GetString(r.Msg.Params(), "name"); tool != "" {
+		return strconv.Quote(tool)
+	}
+	return r.Msg.Method()
 }
 
 func rootName(d roots.Dir) string {

@@ -192,7 +192,6 @@ func (p *player) expect(from *peer, who, want string) {
 		} else {
 			pattern.WriteString(`((?:[^"\\]|\\.)*?)`)
 			names = append(names, name)
-			p.names[name] = "" // the same name once more in this line is not supported: it would match anything
 		}
 		at = m[1]
 	}
@@ -202,6 +201,9 @@ func (p *player) expect(from *peer, who, want string) {
 		p.t.Fatalf("line %d: the %s got\n     %s\nwant %s", p.line, who, got, want)
 	}
 	for i, name := range names {
+		if v, known := p.names[name]; known && v != found[i+1] {
+			p.t.Fatalf("line %d: ${%s} stands for %q and for %q in\n     %s", p.line, name, v, found[i+1], got)
+		}
 		p.names[name] = found[i+1]
 	}
 }

@@ -1,0 +1,185 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rootbound/rootbound/internal/calllog"
+	"github.com/rootbound/rootbound/internal/guard"
+	"github.com/rootbound/rootbound/internal/mcptest"
+	"github.com/rootbound/rootbound/internal/pathargs"
+	"github.com/rootbound/rootbound/internal/transport"
+	"github.com/rootbound/rootbound/roots"
+)
+
+func TestMain(m *testing.M) {
+	mcptest.Main()
+	os.Exit(m.Run())
+}
+
+// world is two repositories A and B, and OUT beside them, which nobody configured.
+type world struct {
+	names  map[string]string
+	logDir string
+}
+
+func newWorld(t *testing.T) *world {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{names: map[string]string{}, logDir: filepath.Join(dir, "log")}
+	for _, n := range []string{"A", "B", "OUT"} {
+		p := filepath.Join(dir, strings.ToLower(n))
+		if err := os.MkdirAll(filepath.Join(p, "sub"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(p, "f.txt"), []byte(n), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		w.names[n] = p
+	}
+	if err := os.Symlink(w.names["OUT"], filepath.Join(w.names["A"], "link")); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (w *world) set(t *testing.T, specs ...string) roots.Set {
+	var list []roots.Dir
+	for _, spec := range specs {
+		name, rest, _ := strings.Cut(spec, ":")
+		o := roots.ResolveOptions{Name: strings.ToLower(name), Access: roots.ReadWrite, Origin: "--root", Pinned: rest == "pin"}
+		if rest == "ro" {
+			o.Access = roots.ReadOnly
+		}
+		d, err := roots.Resolve(w.names[name], o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, d)
+	}
+	return roots.NewSet(list...)
+}
+
+// options are what the first lines of a transcript say: "#! roots A B:ro", "#! mode accept", "#! quiet", "#! strict",
+// "#! elsewhere", "#! default TOOL ARG VALUE".
+func (w *world) options(t *testing.T, text string) guard.Options {
+	o := guard.Options{Server: "files", Process: pathargs.Process{Dir: w.names["A"], Home: w.names["OUT"]}}
+	for line := range strings.SplitSeq(text, "\n") {
+		words := strings.Fields(strings.TrimPrefix(line, "#!"))
+		if !strings.HasPrefix(line, "#!") || len(words) == 0 {
+			continue
+		}
+		switch words[0] {
+		case "roots":
+			o.Configured = w.set(t, words[1:]...)
+		case "mode":
+			o.ClientRoots = map[string]roots.Mode{"narrow": roots.Narrow, "ignore": roots.Ignore, "accept": roots.Accept}[words[1]]
+		case "quiet":
+			o.Quiet = true
+		case "strict":
+			o.Strict = true
+		case "elsewhere":
+			o.Paths.Where = pathargs.Elsewhere
+		case "default":
+			o.Defaults = map[string]map[string]string{words[1]: {words[2]: words[3]}}
+		default:
+			t.Fatalf("unknown option %q", line)
+		}
+	}
+	return o
+}
+
+// TestTranscripts plays a client and a server around the guard's stages and a real child, and then holds the log to its
+// chain, and to the lines "#log KIND TEXT…" at the end of the transcript, each of which must be in one record.
+func TestTranscripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.transcript")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no transcripts")
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".transcript"), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := newWorld(t)
+			o := w.options(t, string(text))
+			var wg sync.WaitGroup
+			mcptest.Play(t, string(text), w.names, func(t *testing.T, args, env []string) (io.WriteCloser, io.Reader) {
+				return w.start(t, &wg, o, args, env)
+			})
+			wg.Wait()
+			w.checkLog(t, string(text))
+		})
+	}
+}
+
+func (w *world) start(t *testing.T, wg *sync.WaitGroup, o guard.Options, args, env []string) (io.WriteCloser, io.Reader) {
+	log, err := calllog.Create(w.logDir, calllog.Record{Server: o.Server}, calllog.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Log = log
+	o.Warn = func(text string) { t.Logf("warning: %s", text) }
+	p := transport.NewProcess(func() (transport.Command, error) { return transport.Command{Args: args, Env: env}, nil }, transport.ProcessOptions{
+		Report: func(f string, a ...any) { t.Logf("report: "+f, a...) },
+	})
+	if strings.Contains(t.Name(), "restart") {
+		o.Restart = p.Restart
+	}
+	g := guard.New(o)
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	wg.Go(func() {
+		if err := transport.ServeStdio(t.Context(), inR, outW, g.Wrap(p), transport.StdioOptions{}); err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("serving: %v", err)
+		}
+		p.Close()
+		log.Close(0, "")
+		outW.Close()
+	})
+	t.Cleanup(func() { inW.Close(); wg.Wait() })
+	return inW, outR
+}
+
+func (w *world) checkLog(t *testing.T, text string) {
+	t.Helper()
+	reports, err := calllog.VerifyDir(w.logDir)
+	if err != nil || len(reports) != 1 || reports[0].Damage != nil {
+		t.Fatalf("the log does not hold: %v %+v", err, reports)
+	}
+	var lines []string
+	for e, err := range calllog.ReadDir(w.logDir, calllog.Filter{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, string(e.Line))
+	}
+	for want := range strings.SplitSeq(text, "\n") {
+		rest, ok := strings.CutPrefix(want, "#log ")
+		if !ok {
+			continue
+		}
+		kind, rest, _ := strings.Cut(rest, " ")
+		for name, v := range w.names {
+			rest = strings.ReplaceAll(rest, "${"+name+"}", v)
+		}
+		found := false
+		for _, l := range lines {
+			found = found || strings.Contains(l, fmt.Sprintf(`"kind":%q`, kind)) && strings.Contains(l, rest)
+		}
+		if !found {
+			t.Errorf("no %s record has %s; the log is\n%s", kind, rest, strings.Join(lines, "\n"))
+		}
+	}
+}
