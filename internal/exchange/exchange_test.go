@@ -53,7 +53,7 @@ func TestInterimAndInputRequiredAgree(t *testing.T) {
 	want := []Question{{Key: "roots", Method: "roots/list"}, {Key: "k\"2", Method: "elicitation/create", Params: []byte(`{"message":"ok?"}`)}}
 	o := Outcome{Msg: wire.NewResult([]byte("1"), InputRequired(want, "st"))}
 	got, ok := Interim(r, o)
-	if !ok || len(got) != 2 || got[0].Key != "roots" || got[1].Key != want[1].Key || string(got[1].Params) != string(want[1].Params) {
+	if !ok || len(got) != 2 || got[0].Key != "roots" || string(got[0].Params) != "{}" || got[1].Key != want[1].Key || string(got[1].Params) != string(want[1].Params) {
 		t.Errorf("got %v, %v", got, ok)
 	}
 	if _, ok := Interim(r, Result(r, []byte(`{"content":[]}`))); ok {

@@ -157,7 +157,7 @@ func Interim(r *Request, o Outcome) ([]Question, bool) {
 }
 
 // InputRequired makes the result by which a request is given back: the questions, and the state to come back with ("" for
-// none).
+// none). A question without params gets empty ones: they are optional, and there are clients that read them all the same.
 func InputRequired(qs []Question, state string) []byte {
 	b := []byte(`{"resultType":"input_required","inputRequests":{`)
 	for i, q := range qs {
@@ -166,10 +166,11 @@ func InputRequired(qs []Question, state string) []byte {
 		}
 		b = append(wire.AppendQuote(b, q.Key), `:{"method":`...)
 		b = wire.AppendQuote(b, q.Method)
-		if q.Params != nil {
-			b = append(append(b, `,"params":`...), q.Params...)
+		params := q.Params
+		if params == nil {
+			params = []byte("{}")
 		}
-		b = append(b, '}')
+		b = append(append(append(b, `,"params":`...), params...), '}')
 	}
 	b = append(b, '}')
 	if state != "" {

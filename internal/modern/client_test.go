@@ -82,7 +82,7 @@ func TestAHandlerAsksAStatelessClientInMidCall(t *testing.T) {
 		t.Fatalf("got %q", got)
 	}
 	s1 := c.state(got[1])
-	if want := `{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"},"b":{"method":"elicitation/create","params":{}}},"requestState":"` + s1 + `"}}`; got[1] != want {
+	if want := `{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list","params":{}},"b":{"method":"elicitation/create","params":{}}},"requestState":"` + s1 + `"}}`; got[1] != want {
 		t.Fatalf("got  %s\nwant %s", got[1], want)
 	}
 	// One answer is missing: it is asked for again, not failed.
