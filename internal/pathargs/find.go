@@ -243,9 +243,11 @@ func (f *finder) str(v []byte, at []string, n name, s schema) {
 
 func (f *finder) add(a Argument, at []string) {
 	if !a.Why.Judged() {
-		if f.unjudged++; f.unjudged > maxUnjudged || a.Why == NotShaped && !looksLike(a.Value) || a.Why == NotFree && !shaped(a.Value) {
+		switch {
+		case a.Why == NotShaped && !looksLike(a.Value), a.Why == NotFree && !shaped(a.Value), f.unjudged == maxUnjudged:
 			return
 		}
+		f.unjudged++
 		if len(a.Value) > 256 {
 			a.Value = strings.ToValidUTF8(a.Value[:256], "")
 		}
@@ -285,7 +287,7 @@ func (f *finder) why(s string, n name, l listed) Why {
 		return NotHere
 	case uri && (n.kind == kindPath || n.kind == kindURL || n.kind == kindAmbiguous && oneLine(s)):
 		return ByURI
-	case isAddress(s) && (n.kind != kindPath || !hasDotDot(s)):
+	case isAddress(s) && (n.kind != kindPath || !climbs(s)):
 		return NotAddress
 	case n.kind == kindPath:
 		return ByName

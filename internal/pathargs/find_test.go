@@ -99,6 +99,8 @@ func TestFind(t *testing.T) {
 			want:   []string{"/a/a/a/p by name"}},
 		{name: "keys with a format", params: call(`{"m":{"x":"y"}}`),
 			schema: `{"properties":{"m":{"propertyNames":{"format":"path"}}}}`, want: []string{"/m/x by name (key)"}},
+		{name: "numbers without end in a schema", params: call(`{"t":"a"}`),
+			schema: `{"properties":{"t":{"format":"path","maximum":1e999}}}`, want: []string{"/t by name"}},
 		{name: "tuples", params: call(`{"t":["a","b"]}`),
 			schema: `{"properties":{"t":{"prefixItems":[{},{"format":"path"}]}}}`, want: []string{"/t/1 by name"}},
 		{name: "encoded content", params: call(`{"data":"/9j/4AAQSkZJRg"}`), schema: `{"properties":{"data":{"contentEncoding":"base64"}}}`},
@@ -163,6 +165,14 @@ func TestUnjudged(t *testing.T) {
 	}
 }
 
+// Only so much is told, and what is not worth telling leaves room for what is.
+func TestUnjudgedIsBounded(t *testing.T) {
+	args, err := Find("tools/call", []byte(call(`{"l":[`+strings.Repeat(`"x",`, 100)+strings.Repeat(`"a/b",`, 100)+`"x"]}`)), nil, Rules{})
+	if err != nil || len(args) != maxUnjudged {
+		t.Errorf("%d strings told, %v", len(args), err)
+	}
+}
+
 func TestCatalog(t *testing.T) {
 	var c Catalog
 	page := func(name string) string {
@@ -218,12 +228,15 @@ func FuzzFind(f *testing.F) {
 	}
 	c := catalog(`{"properties":{"a":{"format":"path"},"b":{"$ref":"#"}},"additionalProperties":{"$ref":"#"}}`)
 	f.Fuzz(func(t *testing.T, arguments string) {
+		if !json.Valid([]byte(arguments)) {
+			return
+		}
 		if _, err := wire.Scan([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":`+call(arguments)+`}`), wire.Strict); err != nil {
 			return
 		}
 		var v any
-		if err := json.Unmarshal([]byte(arguments), &v); err != nil {
-			t.Fatal(err)
+		if json.Unmarshal([]byte(arguments), &v) != nil {
+			return // a number too large for it
 		}
 		args, err := Find("tools/call", []byte(call(arguments)), c, Rules{})
 		if err != nil {

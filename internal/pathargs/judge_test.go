@@ -2,12 +2,15 @@ package pathargs
 
 import (
 	"encoding/json"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
+	"github.com/rootbound/rootbound/rootfs"
 	"github.com/rootbound/rootbound/roots"
 )
 
@@ -129,6 +132,7 @@ func TestJudge(t *testing.T) {
 		{"read", "url", "fi\nle://W/outside/f", outside},
 		{"read", "url", "https://example.com/W/outside/f", unjudged},
 		{"read", "path", "https://x/../../../../../../../../etc", outside},
+		{"read", "path", "https://x/%2e%2e/%2e%2e/%2e%2e/%2e%2e/outside", outside},
 
 		// What servers trim and expand.
 		{"read", "path", " W/outside/f", outside},
@@ -264,4 +268,77 @@ func TestJudgeTells(t *testing.T) {
 	if j := v.Judged[0]; j.Place.Rel != filepath.Join("sub", "g") || j.Place.Dir.Path != filepath.Join(w, "R") || !j.Place.Exists {
 		t.Errorf("allowed: %+v", j)
 	}
+}
+
+// What servers do with a value, written without a look at readings.go: where any of them ends at something that exists
+// outside the roots, the value is refused.
+func FuzzJudge(f *testing.F) {
+	for _, v := range []string{
+		"f", "../outside/f", "out/f", "in/../../f", "%2e%2e/outside/f", "..%2foutside/f", "file:///etc", " ../outside", "~/.ssh", "toRO/out/f",
+		"FILE:/etc", "file://localhost/etc/passwd", `..\outside\f`, "nope/../../outside", "/", "\"/etc\"", "f\x00/../../outside/f", "/etc:/mnt",
+		"view-source:file:///etc", "%252e%252e/outside/f", "file:../outside", "sub//..//..//outside", "https://x/../../../outside", "./../outside/f#x",
+	} {
+		f.Add(v)
+	}
+	w, set, p := world(f)
+	join := func(s string) string { // as path.resolve does
+		if strings.HasPrefix(s, "/") {
+			return filepath.Clean(s)
+		}
+		return filepath.Join(p.Dir, s)
+	}
+	servers := map[string]func(v string) string{
+		"the system": func(v string) string {
+			if strings.HasPrefix(v, "/") {
+				return v
+			}
+			return p.Dir + "/" + v
+		},
+		"a resolver of text": join,
+		"one that trims":     func(v string) string { return join(strings.TrimSpace(v)) },
+		"one that unquotes":  func(v string) string { return join(strings.Trim(strings.TrimSpace(v), `"'`)) },
+		"one that expands": func(v string) string {
+			if rest, ok := strings.CutPrefix(v, "~"); ok && (rest == "" || rest[0] == '/') {
+				return p.Home + rest
+			}
+			return join(v)
+		},
+		"one that decodes": func(v string) string {
+			if d, err := url.PathUnescape(v); err == nil {
+				v = d
+			}
+			return join(v)
+		},
+		"one that parses URIs": func(v string) string {
+			if u, err := url.Parse(v); err == nil && u.Scheme == "file" && u.Path != "" {
+				return join(u.Path)
+			}
+			return join(v)
+		},
+		"one that cuts the scheme": func(v string) string { return join(strings.TrimPrefix(v, "file://")) },
+		"one that knows Windows":   func(v string) string { return join(strings.ReplaceAll(v, `\`, "/")) },
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		if !utf8.ValidString(value) || isAddress(value) && !climbs(value) {
+			return
+		}
+		args, err := Find("tools/call", toolCall(t, w, "read", map[string]any{"path": value}), nil, Rules{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(args) == 0 && value != "" {
+			t.Fatalf("%q is not found", value)
+		}
+		refused := len(Judge(args, set, p).Refused()) > 0
+		value = strings.ReplaceAll(value, "W/", w+"/") // as toolCall did
+		for name, server := range servers {
+			real, err := filepath.EvalSymlinks(server(value))
+			if err != nil || value == "" || refused {
+				continue
+			}
+			if place, err := rootfs.Locate(set, real, rootfs.Process{}); err != nil || !place.Inside {
+				t.Errorf("%s reads %q as %q, and it is not refused", name, value, real)
+			}
+		}
+	})
 }

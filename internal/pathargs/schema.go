@@ -1,6 +1,7 @@
 package pathargs
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -78,7 +79,9 @@ func (t *tool) input() schema {
 	}
 	t.once.Do(func() {
 		var root any
-		if json.Unmarshal(t.raw, &root) == nil {
+		d := json.NewDecoder(bytes.NewReader(t.raw))
+		d.UseNumber()
+		if d.Decode(&root) == nil {
 			t.schema = expand(root, []any{root})
 		}
 	})

@@ -44,6 +44,17 @@ func hasDotDot(s string) bool {
 	return false
 }
 
+// climbs reports whether s has a ".." element, also one that is percent-encoded.
+func climbs(s string) bool {
+	for range 1 + maxRounds {
+		if hasDotDot(s) {
+			return true
+		}
+		s, _ = percentDecode(s)
+	}
+	return false
+}
+
 // looksLike reports whether a string that does not count is worth a line in the log.
 func looksLike(s string) bool {
 	return len(s) <= maxShaped && strings.ContainsAny(s, `/\`) && !strings.ContainsAny(s, " \t\r\n")
