@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rootbound/rootbound/internal/calllog"
+	"github.com/rootbound/rootbound/internal/config"
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/guard"
 	"github.com/rootbound/rootbound/internal/launch"
@@ -20,7 +24,7 @@ import (
 )
 
 func (a *app) runCommand() *cobra.Command {
-	o := &boundary{}
+	var b boundary
 	cmd := &cobra.Command{
 		Use:     "run [flags] -- COMMAND [ARG…]",
 		Short:   "Stand between a client and a server, and keep the server inside its roots",
@@ -31,209 +35,157 @@ The server is told the roots, whatever the client says of them; every path that 
 server gets the request; everything is logged. Checking stops honest mistakes: a server that means harm can read what
 your user can read.
 
-Which directories: --root and --ro; else the directory arguments of a known filesystem server; else the project of the
-working directory. In COMMAND {roots}, {root} and {root:NAME} are filled from them.
+Which directories: --root and --ro; else the configuration file; else the directory arguments of a known filesystem
+server; else the project of the working directory. In COMMAND {roots}, {root} and {root:NAME} are filled from them, and
+--root @active is the workspace that ` + "`rootbound roots use`" + ` chose.
 
 Exit codes: the server's own. Where there is none: 0 the client closed, 1 error, 2 wrong usage; 128+N when signal N
 ended the server.`,
 		Example: `  rootbound run -- npx -y @modelcontextprotocol/server-filesystem ~/project
-  rootbound run --root ~/project --ro docs=/usr/share/doc -- my-server {roots}`,
-		Args: usageArgs(cobra.MinimumNArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), o, args) },
+  rootbound run --root ~/project --ro docs=/usr/share/doc -- my-server {roots}
+  rootbound run --config mcp.json --server filesystem`,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), b.configFlags(args)) },
 	}
 	cmd.Flags().SetInterspersed(false)
-	o.flags(cmd)
+	b.flags(a, cmd)
 	return cmd
 }
 
 // boundary is what `run` and `fs` have in common: which directories, what is asked, what is logged.
 type boundary struct {
-	dirs        []dirFlag
-	clientRoots string
-	strict      bool
-	log         string
-	ask         string
+	config.Flags
+	ask string
 }
 
-// dirFlag is a --root or --ro, in the order of the command line.
-type dirFlag struct {
-	value  string
-	access roots.Access
-	flag   string
-}
-
-// dirValue is the flag.Value that keeps the order of --root and --ro.
+// dirValue is a --root or --ro; both write into one list, which keeps their order.
 type dirValue struct {
-	to     *[]dirFlag
+	to     *[]config.DirFlag
 	access roots.Access
 	flag   string
+	cwd    string
 }
 
 func (v dirValue) String() string { return "" }
 func (v dirValue) Type() string   { return "[NAME=]DIR" }
 func (v dirValue) Set(s string) error {
-	if s == "" {
-		return errors.New("the directory is missing")
+	d, err := config.ParseDirFlag(v.flag, s, v.access, v.cwd)
+	if err == nil {
+		*v.to = append(*v.to, d)
 	}
-	*v.to = append(*v.to, dirFlag{s, v.access, v.flag})
+	return err
+}
+
+// choice is a flag that has one of a few values.
+type choice struct {
+	to     *string
+	values []string
+}
+
+func (c choice) String() string {
+	if c.to == nil {
+		return ""
+	}
+	return *c.to
+}
+func (c choice) Type() string { return strings.Join(c.values, "|") }
+func (c choice) Set(s string) error {
+	if !slices.Contains(c.values, s) {
+		return fmt.Errorf("%q is not one of %s", s, strings.Join(c.values, ", "))
+	}
+	*c.to = s
 	return nil
 }
 
-func (o *boundary) flags(cmd *cobra.Command) {
+func (b *boundary) flags(a *app, cmd *cobra.Command) {
+	cwd, _ := os.Getwd() // without one, relative directories fail when they are resolved
 	f := cmd.Flags()
-	f.Var(dirValue{&o.dirs, roots.ReadWrite, "--root"}, "root", "a directory that the server may read and write; may be repeated")
-	f.Var(dirValue{&o.dirs, roots.ReadOnly, "--ro"}, "ro", "a directory that the server may only read; may be repeated")
-	f.StringVar(&o.clientRoots, "client-roots", "narrow", "what the client's own list counts for: narrow, ignore or accept")
-	f.StringVar(&o.log, "log", "", "where the log goes: a directory, or off (default: the state directory)")
-	f.BoolVar(&o.strict, "strict-protocol", false, "refuse what the protocol forbids but peers commonly do")
-	f.StringVar(&o.ask, "ask", "client", "who asks a person before sensitive calls; only: client")
-	complete := func(values ...string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return values, cobra.ShellCompDirectiveNoFileComp
-		}
+	f.Var(dirValue{&b.Roots, roots.ReadWrite, "--root", cwd}, "root", "a directory that the server may read and write; may be repeated")
+	f.Var(dirValue{&b.Roots, roots.ReadOnly, "--ro", cwd}, "ro", "a directory that the server may only read; may be repeated")
+	f.StringVar(&b.Config, "config", "", "a configuration `FILE`, also one of a client, instead of the user's")
+	f.StringVar(&b.Server, "server", "", "the server `NAME` of the configuration file")
+	f.StringVar(&b.Log, "log", "", "where the log goes: a `DIR`, or off (default: the state directory)")
+	f.Var(choice{&b.ClientRoots, []string{"narrow", "ignore", "accept"}}, "client-roots", "what the client's own list of roots counts for")
+	f.BoolVar(&b.StrictProtocol, "strict-protocol", false, "refuse what the protocol forbids but peers commonly do")
+	f.Var(choice{&b.ask, []string{"client"}}, "ask", "who asks a person before sensitive calls: for now only the client")
+	fixed := func(values ...string) cobra.CompletionFunc {
+		return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 	}
-	cmd.RegisterFlagCompletionFunc("client-roots", complete("narrow", "ignore", "accept"))
-	cmd.RegisterFlagCompletionFunc("ask", complete("client"))
-	rare(cmd, "strict-protocol", "ask")
-}
-
-// mode reads --client-roots.
-func (o *boundary) mode() (roots.Mode, error) {
-	if o.ask != "client" {
-		return 0, usageError{withHint(fmt.Errorf("--ask %q is not known", o.ask), "the only value is client: questions are left to the client")}
-	}
-	switch o.clientRoots {
-	case "narrow":
-		return roots.Narrow, nil
-	case "ignore":
-		return roots.Ignore, nil
-	case "accept":
-		return roots.Accept, nil
-	}
-	return 0, usageError{withHint(fmt.Errorf("--client-roots %q is not known", o.clientRoots), "write narrow, ignore or accept")}
-}
-
-// resolve makes the configured directories: of the flags, else of a known server's own arguments, else of the work that
-// the working directory lies in. Source says which.
-func (o *boundary) resolve(own []dirFlag, ownSource string) (set roots.Set, source string, err error) {
-	dirs, source := o.dirs, ""
-	if len(dirs) == 0 {
-		dirs, source = own, ownSource
-	}
-	var list []roots.Dir
-	for _, d := range dirs {
-		isDir := func(s string) bool { info, err := os.Stat(s); return err == nil && info.IsDir() }
-		name, dir := launch.SplitName(d.value, isDir)
-		r, err := roots.Resolve(dir, roots.ResolveOptions{Name: name, Access: d.access, AllowBroad: true, Origin: d.flag})
+	cmd.RegisterFlagCompletionFunc("client-roots", fixed("narrow", "ignore", "accept"))
+	cmd.RegisterFlagCompletionFunc("ask", fixed("client"))
+	cmd.RegisterFlagCompletionFunc("server", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		plan, err := config.Resolve(a.system(), config.Flags{Config: b.Config})
 		if err != nil {
-			return set, "", err
+			return nil, cobra.ShellCompDirectiveError
 		}
-		list = append(list, r)
-		if source == "" {
-			source = d.flag
-		}
-	}
-	if len(list) > 0 {
-		return roots.NewSet(list...), source, nil
-	}
-	cwd, err := os.Getwd()
+		return plan.Servers, cobra.ShellCompDirectiveNoFileComp
+	})
+	rare(cmd, "client-roots", "strict-protocol", "ask")
+}
+
+func (b *boundary) configFlags(command []string) config.Flags {
+	f := b.Flags
+	f.Command = command
+	return f
+}
+
+func (a *app) system() config.System {
+	cwd, _ := os.Getwd()
+	return config.System{Env: a.env, Dir: cwd, GOOS: runtime.GOOS}
+}
+
+// plan resolves the configuration for a command that runs something.
+func (a *app) plan(f config.Flags) (*config.Plan, error) {
+	plan, err := config.Resolve(a.system(), f)
 	if err != nil {
-		return set, "", nil // nothing is configured then
+		return nil, err
 	}
-	if work, ok := roots.Workspace(cwd); ok {
-		r, err := roots.Resolve(work, roots.ResolveOptions{Access: roots.ReadWrite, Origin: "working directory"})
-		if err != nil {
-			return set, "", err
-		}
-		return roots.NewSet(r), "the project of the working directory", nil
+	for _, n := range plan.Notes {
+		fmt.Fprintf(a.err, "rootbound: %s\n", n)
 	}
-	return set, "", nil
+	return plan, nil
 }
 
-func (a *app) run(ctx context.Context, o *boundary, args []string) error {
-	mode, err := o.mode()
+func (a *app) run(ctx context.Context, f config.Flags) error {
+	plan, err := a.plan(f)
 	if err != nil {
 		return err
 	}
-	command := launch.Command{Path: args[0], Args: args[1:]}
-	target := launch.Identify(command)
-	profile, known := launch.Lookup(target)
-	var own []dirFlag
-	if known {
-		for _, d := range profile.Directories(target) {
-			if !launch.HasPlaceholder(d.Path) {
-				access := d.Access
-				if access == 0 {
-					access = roots.ReadWrite
-				}
-				value := d.Path
-				if d.Name != "" {
-					value = d.Name + "=" + d.Path
-				}
-				own = append(own, dirFlag{value, access, "argument"})
-			}
-		}
+	if err := plan.Runnable(); err != nil {
+		return usageError{withHint(err, "write `rootbound run -- COMMAND`; see `rootbound run --help`")}
 	}
-	configured, source, err := o.resolve(own, "the arguments of "+profile.Name)
-	if err != nil {
-		return err
-	}
+	command := plan.Command
 	cwd, err := os.Getwd()
 	if err != nil {
 		return fmt.Errorf("finding the working directory: %w", err)
 	}
-	if err := launch.CheckDirectories(command, configured, cwd); err != nil {
-		return err
-	}
-	name := serverName(target, args[0])
-	dir := childDir(command, configured, cwd)
-	rules := pathargs.Rules{}
-	if known {
-		rules.Filesystem = profile.Filesystem
-		if profile.Paths == launch.Elsewhere {
-			rules.Where = pathargs.Elsewhere
-		}
-	}
-	log, err := a.openLog(o.log, calllog.Record{
-		Server: name, Command: args, Cwd: dir, ClientRoots: o.clientRoots, Dirs: logDirs(configured), Layers: []string{"told", "checked"},
-	})
-	if err != nil {
+	dir := childDir(command, plan.Roots, cwd)
+	if err := launch.CheckDirectories(command, plan.Roots, dir); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	warn := func(text string) { fmt.Fprintf(a.err, "rootbound: %s: %s\n", name, text) }
-	report := func(format string, v ...any) {
-		text := fmt.Sprintf(format, v...)
-		warn(text)
-		log.Append(&calllog.Record{Kind: calllog.Note, Code: "protocol", Reason: text})
+	r, err := a.newRun(plan, serverName(plan, command.Path), dir)
+	if err != nil {
+		return err
 	}
-	var g *guard.Guard
 	process := transport.NewProcess(func() (transport.Command, error) {
-		filled, err := command.Fill(g.Effective())
-		if err != nil {
-			return transport.Command{}, err
-		}
-		return transport.Command{Args: append([]string{filled.Path}, filled.Args...), Dir: dir}, nil
+		return r.command(command, dir)
 	}, transport.ProcessOptions{
-		Strict: o.strict, Report: report,
+		Strict: plan.StrictProtocol.Value, Report: r.report,
 		Exited: func(e *transport.ExitError, lost bool) {
-			report("%s", e.Error())
+			r.report("%s", e.Error())
 			if lost {
 				cancel(e)
 			}
 		},
 	})
-	opt := guard.Options{
-		Server: name, Configured: configured, ClientRoots: mode, Strict: o.strict, Paths: rules,
-		Process: pathargs.Process{Dir: dir, Home: a.env("HOME")}, Log: log, Warn: warn,
+	opt := r.options(plan, pathargs.Process{Dir: dir, Home: a.env("HOME")})
+	if command.UsesRoots() && plan.OnChange.Value != config.Notify {
+		opt.Restart, opt.RestartNarrowed = process.Restart, plan.OnChange.Value == config.Restart
 	}
-	if command.UsesRoots() {
-		opt.Restart = process.Restart
-	}
-	g = guard.New(opt)
-	a.startLine(name, configured, source, mode, log)
-	return a.serve(ctx, g, g.Wrap(process), log, report, func() error {
+	r.guard = guard.New(opt)
+	a.startLine(r, plan)
+	return r.serve(ctx, f, plan, r.guard.Wrap(process), func() error {
 		exit := process.Close()
 		transport.KillDescendants()
 		if exit != nil && !exit.Stopped && exit.Code != 0 {
@@ -243,22 +195,87 @@ func (a *app) run(ctx context.Context, o *boundary, args []string) error {
 	})
 }
 
-// serve serves the client on standard input and output until it closes, a signal comes or the server is lost, and closes
-// everything behind it.
-func (a *app) serve(ctx context.Context, g *guard.Guard, h exchange.Handler, log *calllog.Log, report func(string, ...any), end func() error) error {
+// running is one server with its guard.
+type running struct {
+	app    *app
+	name   string
+	log    *calllog.Log
+	guard  *guard.Guard
+	policy calllog.Policy
+}
+
+func (a *app) newRun(plan *config.Plan, name, dir string) (*running, error) {
+	log, policy, err := a.openLog(plan, name, dir)
+	if err != nil {
+		return nil, err
+	}
+	return &running{app: a, name: name, log: log, policy: policy}, nil
+}
+
+func (r *running) warn(text string) { fmt.Fprintf(r.app.err, "rootbound: %s: %s\n", r.name, text) }
+
+// report takes an oddity of a peer: to the person and to the log.
+func (r *running) report(format string, v ...any) {
+	text := fmt.Sprintf(format, v...)
+	r.warn(text)
+	if err := r.log.Append(&calllog.Record{Kind: calllog.Note, Code: "protocol", Reason: text}); err != nil {
+		r.warn("the log: " + err.Error())
+	}
+}
+
+// command is what the server is started with now: with the roots that hold filled in.
+func (r *running) command(c launch.Command, dir string) (transport.Command, error) {
+	filled, err := c.Fill(r.guard.Effective())
+	if err != nil {
+		return transport.Command{}, fmt.Errorf("filling the roots into the command: %w", err)
+	}
+	env := os.Environ()
+	for k, v := range filled.Env {
+		env = append(env, k+"="+v)
+	}
+	if filled.Dir != "" {
+		dir = filled.Dir
+	}
+	return transport.Command{Args: append([]string{filled.Path}, filled.Args...), Env: env, Dir: dir}, nil
+}
+
+// options makes the guard's options of a plan.
+func (r *running) options(plan *config.Plan, process pathargs.Process) guard.Options {
+	rules := pathargs.Rules{Filesystem: plan.Known && plan.Profile.Filesystem, Tools: map[string]pathargs.ToolRules{}}
+	if plan.Paths.Value == launch.Elsewhere {
+		rules.Where = pathargs.Elsewhere
+	}
+	defaults := map[string]map[string]string{}
+	for name, t := range plan.Tools {
+		rules.Tools[name] = pathargs.ToolRules{Paths: t.Paths.Value, NotPaths: t.NotPaths.Value}
+		if len(t.Defaults.Value) > 0 {
+			defaults[name] = t.Defaults.Value
+		}
+	}
+	return guard.Options{
+		Server: r.name, Configured: plan.Roots, ClientRoots: plan.ClientRoots.Value, Strict: plan.StrictProtocol.Value,
+		Quiet: plan.ListChanged.Given() && !plan.ListChanged.Value, Paths: rules, Process: process, Defaults: defaults,
+		Log: r.log, Warn: r.warn,
+	}
+}
+
+// serve serves the client on standard input and output until it closes, a signal comes or the server is lost, follows the
+// configuration meanwhile, and closes everything behind it.
+func (r *running) serve(ctx context.Context, f config.Flags, plan *config.Plan, h exchange.Handler, end func() error) error {
 	if err := transport.Adopt(); err != nil {
-		report("descendants that leave the server's process group will not be found: %v", err)
+		r.report("descendants that leave the server's process group will not be found: %v", err)
 	}
 	watch, stop := context.WithCancel(ctx)
-	go g.Watch(watch)
-	err := transport.ServeStdio(ctx, a.in, a.out, h, transport.StdioOptions{Report: report})
+	go r.guard.Watch(watch)
+	go config.Watch(watch, r.app.system(), f, plan, r.changed)
+	go calllog.Prune(filepath.Dir(r.log.Path()), r.policy) // what cannot be removed now is removed another time
+	err := transport.ServeStdio(ctx, r.app.in, r.app.out, h, transport.StdioOptions{Report: r.report})
 	stop()
 	var lost *transport.ExitError
 	reason := "the client closed"
 	switch {
 	case errors.As(err, &lost):
-		reason = lost.Error()
-		err = nil
+		reason, err = lost.Error(), nil
 	case ctx.Err() != nil:
 		reason, err = "a signal", nil
 	case err != nil:
@@ -274,44 +291,72 @@ func (a *app) serve(ctx context.Context, g *guard.Guard, h exchange.Handler, log
 	} else if err != nil {
 		code = exitError
 	}
-	if cerr := log.Close(code, reason); err == nil && cerr != nil {
+	if cerr := r.log.Close(code, reason); err == nil && cerr != nil {
 		err = fmt.Errorf("closing the log: %w", cerr)
 	}
 	return err
 }
 
+// changed puts a saved configuration in force; an invalid one is told, and the one before stays.
+func (r *running) changed(plan *config.Plan, err error) {
+	if err != nil {
+		r.report("the changed configuration is not in force: %v", err)
+		return
+	}
+	r.guard.Configure(plan.Roots)
+}
+
 // openLog opens the log of this run.
-func (a *app) openLog(where string, start calllog.Record) (*calllog.Log, error) {
-	if where == "off" {
-		return calllog.Discard(), nil
+func (a *app) openLog(plan *config.Plan, name, dir string) (*calllog.Log, calllog.Policy, error) {
+	policy := calllog.Policy{Age: time.Duration(plan.Log.KeepDays.Value) * 24 * time.Hour, Bytes: int64(plan.Log.MaxMB.Value) << 20}
+	if plan.Log.Enabled.Given() && !plan.Log.Enabled.Value {
+		return calllog.Discard(), policy, nil
 	}
-	dir, err := a.dirOf(where)
+	hint := "name a directory with --log DIR, or write --log off"
+	where := plan.Log.Dir.Value
+	if where == "" {
+		var err error
+		if where, err = a.logDir(); err != nil {
+			return nil, policy, withHint(err, hint)
+		}
+	}
+	start := calllog.Record{
+		Server: name, Version: version(), PID: os.Getpid(), Cwd: dir, ClientRoots: modeWord(plan.ClientRoots.Value), Dirs: logDirs(plan.Roots),
+		Layers: []string{"told", "checked"},
+	}
+	if plan.Command.Path != "" {
+		start.Command = append([]string{plan.Command.Path}, plan.Command.Args...)
+	}
+	log, err := calllog.Create(where, start, calllog.Options{Sync: plan.Log.Sync.Value, Bodies: plan.Log.Bodies.Value})
 	if err != nil {
-		return nil, withHint(err, "name a directory with --log DIR, or write --log off")
+		return nil, policy, withHint(err, hint)
 	}
-	start.Version, start.PID = version(), os.Getpid()
-	log, err := calllog.Create(dir, start, calllog.Options{})
-	if err != nil {
-		return nil, withHint(err, "name another directory with --log DIR, or write --log off")
+	return log, policy, nil
+}
+
+func modeWord(m roots.Mode) string {
+	switch m {
+	case roots.Ignore:
+		return "ignore"
+	case roots.Accept:
+		return "accept"
 	}
-	go calllog.Prune(dir, calllog.Policy{}) // what cannot be removed now is removed some other time
-	return log, nil
+	return "narrow"
 }
 
 // startLine says in one line what holds.
-func (a *app) startLine(server string, set roots.Set, source string, mode roots.Mode, log *calllog.Log) {
+func (a *app) startLine(r *running, plan *config.Plan) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "rootbound: %s: ", server)
-	if set.Len() == 0 {
-		b.WriteString("no directory is configured")
-		if mode == roots.Accept {
-			b.WriteString(": the client's list will be the boundary")
+	if plan.Roots.Len() == 0 {
+		b.WriteString("no directory is configured: ")
+		if plan.ClientRoots.Value == roots.Accept {
+			b.WriteString("the client's list is the boundary")
 		} else {
-			b.WriteString(": calls that name local paths are refused (configure one with --root DIR)")
+			b.WriteString("calls that name local paths are refused (configure one with --root DIR)")
 		}
 	} else {
 		b.WriteString("roots ")
-		for i, d := range set.Dirs() {
+		for i, d := range plan.Roots.Dirs() {
 			if i > 0 {
 				b.WriteString(", ")
 			}
@@ -320,16 +365,16 @@ func (a *app) startLine(server string, set roots.Set, source string, mode roots.
 			}
 			fmt.Fprintf(&b, "%s (%s)", d.Path, guard.LogDir(d).Access)
 			if roots.Broad(d.Path) {
-				b.WriteString(" — a broad one")
+				b.WriteString(", which is very wide,")
 			}
 		}
-		b.WriteString(" from " + source)
+		b.WriteString(" from " + plan.Source.String())
 	}
 	b.WriteString("; told and checked, not confined")
-	if p := log.Path(); p != "" {
+	if p := r.log.Path(); p != "" {
 		b.WriteString("; log " + p)
 	}
-	fmt.Fprintln(a.err, b.String())
+	r.warn(b.String())
 }
 
 func logDirs(set roots.Set) []calllog.Dir {
@@ -341,26 +386,30 @@ func logDirs(set roots.Set) []calllog.Dir {
 }
 
 // serverName is a short name for texts and the log.
-func serverName(t launch.Target, program string) string {
-	name := t.Name
+func serverName(plan *config.Plan, program string) string {
+	if plan.Server != "" {
+		return plan.Server
+	}
+	name := launch.Identify(plan.Command).Name
 	if name == "" {
 		name = program
 	}
-	name = filepath.Base(name)
-	return strings.TrimSuffix(strings.TrimPrefix(name, "server-"), ".exe")
+	return strings.TrimPrefix(strings.TrimSuffix(filepath.Base(name), ".exe"), "server-")
 }
 
 // childDir is where the server starts: in the first root, unless the inherited directory lies in one, or the command is
 // relative to it.
 func childDir(c launch.Command, set roots.Set, cwd string) string {
-	if strings.ContainsRune(c.Path, filepath.Separator) && !filepath.IsAbs(c.Path) || set.Len() == 0 {
+	if strings.ContainsRune(c.Path, filepath.Separator) && !filepath.IsAbs(c.Path) {
+		return cwd
+	}
+	if _, _, inside := set.Match(cwd); inside {
 		return cwd
 	}
 	for _, d := range set.Dirs() {
-		if _, _, ok := set.Match(cwd); ok || d.File {
-			return cwd
+		if !d.File && d.Access != 0 {
+			return d.Path
 		}
-		return d.Path
 	}
 	return cwd
 }

@@ -46,6 +46,8 @@ type Options struct {
 	// Restart, if set, starts the server again when roots were added that its command line was filled from and that it
 	// does not ask for; it calls ready when the new one can be spoken to.
 	Restart func(ready func()) error
+	// RestartNarrowed starts it again also when roots were taken away.
+	RestartNarrowed bool
 	// Log takes the records; nil keeps none.
 	Log *calllog.Log
 	// Warn is told what a person should know. It may be nil.
@@ -81,6 +83,12 @@ func New(o Options) *Guard {
 // Wrap puts the stages in front of server.
 func (g *Guard) Wrap(server exchange.Handler) exchange.Handler {
 	return exchange.Chain(server, g.logStage, g.rootsStage, g.pathsStage, g.gate)
+}
+
+// WrapContained is Wrap for a server of ours that reaches nothing outside the roots of a request: its paths are judged
+// where they are opened.
+func (g *Guard) WrapContained(server exchange.Handler) exchange.Handler {
+	return exchange.Chain(server, g.logStage, g.rootsStage, g.gate)
 }
 
 // Configure puts other configured directories in force.

@@ -312,7 +312,8 @@ func (s *session) announce(before, after roots.Set) {
 	if s.settling != nil {
 		defer s.settling.end() // those who wait for it look again
 	}
-	restart := s.g.opt.Restart != nil && !fetched && w.widens
+	stale := w.widens || s.g.opt.RestartNarrowed && !after.Covers(s.told)
+	restart := s.g.opt.Restart != nil && !fetched && stale
 	if fetched && !s.g.opt.Quiet || restart {
 		s.settling = w
 		time.AfterFunc(settleLimit, func() { s.late(w) })

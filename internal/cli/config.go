@@ -1,0 +1,287 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mattn/go-runewidth"
+	"github.com/spf13/cobra"
+
+	"github.com/rootbound/rootbound/internal/config"
+	"github.com/rootbound/rootbound/internal/guard"
+	"github.com/rootbound/rootbound/internal/splice"
+	"github.com/rootbound/rootbound/roots"
+)
+
+func (a *app) configCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "config",
+		Short:   "Show what is configured, and how to write it",
+		GroupID: groupConfig,
+		Long: `Show what is configured, and how to write it.
+
+` + exitCodes,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.configShowCommand(), a.configExampleCommand(), &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of the configuration file",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			_, err := a.out.Write(append(trimNewline(config.JSONSchema()), '\n'))
+			return err
+		},
+	})
+	return cmd
+}
+
+func trimNewline(b []byte) []byte { return []byte(strings.TrimRight(string(b), "\n")) }
+
+func (a *app) configShowCommand() *cobra.Command {
+	var f config.Flags
+	var origin bool
+	cmd := &cobra.Command{
+		Use:   "show [-- COMMAND [ARG…]]",
+		Short: "Print what holds, and from which file and line",
+		Long: `Print what would hold for a server here and now, from every layer of the configuration.
+
+` + exitCodes,
+		Example: `  rootbound config show --origin
+  rootbound config show --server filesystem
+  rootbound config show -- npx -y @modelcontextprotocol/server-filesystem ~/project`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			f.Command = args
+			plan, err := config.Resolve(a.system(), f)
+			if err != nil {
+				return err
+			}
+			rows := [][]string{}
+			for _, r := range plan.Show() {
+				row := []string{r.Key, r.Value}
+				if origin {
+					row = append(row, r.Origin)
+				}
+				rows = append(rows, row)
+			}
+			for _, n := range plan.Notes {
+				fmt.Fprintf(a.err, "rootbound: %s\n", n)
+			}
+			return table(a.out, rows)
+		},
+	}
+	cmd.Flags().BoolVar(&origin, "origin", false, "say where each value comes from")
+	cmd.Flags().StringVar(&f.Config, "config", "", "a configuration `FILE` instead of the user's")
+	cmd.Flags().StringVar(&f.Server, "server", "", "the server `NAME` of the file")
+	return cmd
+}
+
+func (a *app) configExampleCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "example [json|toml] [DIR…]",
+		Short: "Print a configuration that runs as it is printed",
+		Example: `  rootbound config example toml ~/project > ~/.config/rootbound/rootbound.toml
+  rootbound config example json ~/frontend ~/backend`,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 0 {
+				return []string{"json", "toml"}, cobra.ShellCompDirectiveFilterDirs
+			}
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			format := splice.TOML
+			if len(args) > 0 && (args[0] == "json" || args[0] == "toml") {
+				if args[0] == "json" {
+					format = splice.JSON
+				}
+				args = args[1:]
+			}
+			if len(args) == 0 {
+				args = []string{"."}
+			}
+			var dirs []string
+			for _, d := range args {
+				dir, err := roots.Resolve(d, roots.ResolveOptions{Access: roots.ReadWrite})
+				if err != nil {
+					return err
+				}
+				dirs = append(dirs, dir.Path)
+			}
+			program := "rootbound"
+			if exe, err := os.Executable(); err == nil {
+				program = exe
+			}
+			_, err := a.out.Write(config.Example(format, program, dirs))
+			return err
+		},
+	}
+}
+
+// table prints rows in columns that line up, also with wide characters.
+func table(w io.Writer, rows [][]string) error {
+	var widths []int
+	for _, row := range rows {
+		for i, c := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], runewidth.StringWidth(c))
+		}
+	}
+	for _, row := range rows {
+		var b strings.Builder
+		for i, c := range row {
+			b.WriteString(c)
+			if i < len(row)-1 {
+				b.WriteString(strings.Repeat(" ", widths[i]-runewidth.StringWidth(c)+2))
+			}
+		}
+		if _, err := fmt.Fprintln(w, strings.TrimRight(b.String(), " ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) rootsCommand() *cobra.Command {
+	var file, server string
+	cmd := &cobra.Command{
+		Use:     "roots",
+		Short:   "List, add, remove and switch roots in the configuration file",
+		GroupID: groupConfig,
+		Long: `List, add, remove and switch the roots of the configuration file. Comments and layout are kept, and running guards
+follow a saved change.
+
+` + exitCodes,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return a.listRoots(file, server) },
+	}
+	cmd.PersistentFlags().StringVar(&file, "config", "", "the configuration `FILE` (default: the user's)")
+	cmd.PersistentFlags().StringVar(&server, "server", "", "the roots of the server `NAME` (default: those for all)")
+	var access string
+	var name string
+	var pin bool
+	add := &cobra.Command{
+		Use:   "add [NAME=]DIR",
+		Short: "Add a root",
+		Args:  usageArgs(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.addRoot(file, server, args[0], access, pin)
+		},
+	}
+	access = "rw"
+	add.Flags().Var(choice{&access, []string{"rw", "ro", "no-delete"}}, "access", "what may be done there")
+	add.Flags().BoolVar(&pin, "pin", false, "keep it whatever the client's list says")
+	_ = name
+	cmd.AddCommand(add,
+		&cobra.Command{
+			Use:   "list",
+			Short: "List the roots, and which is active",
+			Args:  usageArgs(cobra.NoArgs),
+			RunE:  func(*cobra.Command, []string) error { return a.listRoots(file, server) },
+		},
+		&cobra.Command{
+			Use:   "remove NAME|DIR",
+			Short: "Remove a root",
+			Args:  usageArgs(cobra.ExactArgs(1)),
+			RunE: func(_ *cobra.Command, args []string) error {
+				return a.edit(file, func(path string) (config.Change, error) { return config.RemoveRoot(path, server, absolute(args[0])) })
+			},
+		},
+		&cobra.Command{
+			Use:   "use NAME|DIR",
+			Short: "Switch the active workspace, for the guards started with --root @active",
+			Args:  usageArgs(cobra.ExactArgs(1)),
+			RunE: func(_ *cobra.Command, args []string) error {
+				return a.edit(file, func(path string) (config.Change, error) { return config.Use(path, absolute(args[0])) })
+			},
+		},
+	)
+	return cmd
+}
+
+// absolute makes a directory out of what looks like one; a name stays.
+func absolute(s string) string {
+	if strings.HasPrefix(s, "~") || strings.ContainsRune(s, filepath.Separator) || s == "." || s == ".." {
+		if d, err := roots.Resolve(s, roots.ResolveOptions{Access: roots.Read, AllowBroad: true}); err == nil {
+			return d.Path
+		}
+		if abs, err := filepath.Abs(s); err == nil {
+			return abs
+		}
+	}
+	return s
+}
+
+func (a *app) configFile(flag string) (string, error) {
+	if flag != "" {
+		return filepath.Abs(flag)
+	}
+	return a.system().UserFile()
+}
+
+func (a *app) edit(file string, change func(path string) (config.Change, error)) error {
+	path, err := a.configFile(file)
+	if err != nil {
+		return err
+	}
+	c, err := change(path)
+	if err != nil {
+		return err
+	}
+	if err := c.Write(); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "saved %s\n", path)
+	return nil
+}
+
+func (a *app) addRoot(file, server, value, access string, pin bool) error {
+	cwd, _ := os.Getwd()
+	d, err := config.ParseDirFlag("DIR", value, roots.ReadWrite, cwd)
+	if err != nil {
+		return usageError{err}
+	}
+	rights := map[string]roots.Access{"rw": roots.ReadWrite, "ro": roots.ReadOnly, "no-delete": roots.Read | roots.Write}[access]
+	dir, err := roots.Resolve(d.Dir, roots.ResolveOptions{Name: d.Name, Access: rights})
+	if err != nil {
+		return err
+	}
+	return a.edit(file, func(path string) (config.Change, error) {
+		return config.AddRoot(path, server, config.Root{Path: dir.Path, Name: d.Name, Access: rights, Pin: pin})
+	})
+}
+
+func (a *app) listRoots(file, server string) error {
+	plan, err := config.Resolve(a.system(), config.Flags{Config: file, Server: server})
+	if err != nil {
+		return err
+	}
+	for _, n := range plan.Notes {
+		fmt.Fprintf(a.err, "rootbound: %s\n", n)
+	}
+	if plan.Roots.Len() == 0 {
+		fmt.Fprintln(a.err, "rootbound: no root is configured; `rootbound roots add DIR` adds one")
+		return nil
+	}
+	rows := [][]string{}
+	for _, d := range plan.Roots.Dirs() {
+		mark := " "
+		if plan.Active.Given() && (plan.Active.Value == d.Name && d.Name != "" || plan.Active.Value == d.Path) {
+			mark = "*"
+		}
+		name := d.Name
+		if name == "" {
+			name = "-"
+		}
+		pin := ""
+		if d.Pinned {
+			pin = "pinned"
+		}
+		rows = append(rows, []string{mark + " " + name, d.Path, guard.LogDir(d).Access, pin, d.Origin})
+	}
+	return table(a.out, rows)
+}
