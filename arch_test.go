@@ -113,6 +113,7 @@ var skips = map[string]struct {
 	"internal/calllog/limit_unix_test.go": {1, "a disk that is full is /dev/full"},
 	"internal/calllog/redact_test.go":     {1, "an input of a fuzz test that is no JSON"},
 	"internal/launch/launch_test.go":      {1, "links on Windows need a right"},
+	"internal/pathargs/judge_test.go":     {1, "Windows has other names"},
 	"internal/transport/process_test.go":  {1, "processes are counted in /proc"},
 	"peers/main_test.go":                  {1, "the peers are not installed; with ROOTBOUND_PEERS=require a failure"},
 	"rootfs/locate_test.go":               {2, "Windows has other names; a file system with one spelling"},
