@@ -20,7 +20,7 @@ func (s *session) forward(ctx context.Context, r *exchange.Request, reply func(e
 		s.next.Handle(ctx, r, reply)
 		return
 	}
-	r = exchange.DeclareRoots(r, s.declaration())
+	r = s.declare(r)
 	if held := r.Held[heldRoots]; held != nil {
 		r = r.With(r.Msg.WithParams(addResponses(r.Msg.Params(), held)))
 	}

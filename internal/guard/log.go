@@ -86,7 +86,10 @@ func (g *Guard) call(r *exchange.Request) *calllog.Record {
 			rec.Paths = append(rec.Paths, d.paths...)
 		}
 		if n.Denied {
-			rec.Verdict, rec.Code, rec.Reason, rec.Fix = calllog.Deny, n.Code, n.Text, n.Fix
+			rec.Verdict = calllog.Deny
+		}
+		if n.Code != "" {
+			rec.Code, rec.Reason, rec.Fix = n.Code, n.Text, n.Fix
 		}
 	}
 	return rec

@@ -126,7 +126,19 @@ func (s *session) initialize(ctx context.Context, r *exchange.Request, reply fun
 	s.mu.Lock()
 	s.told = s.tracker.State().Set
 	s.mu.Unlock()
-	s.next.Handle(ctx, exchange.DeclareRoots(r, s.declaration()), reply)
+	s.next.Handle(ctx, s.declare(r), reply)
+}
+
+// CodeDeclared marks the record of the request by which the server was told that there are roots.
+const CodeDeclared = "roots declared"
+
+// declare puts the roots capability that the server is to see into r.
+func (s *session) declare(r *exchange.Request) *exchange.Request {
+	d := s.declaration()
+	if m := r.Msg.Method(); d != nil && (m == "initialize" || m == "server/discover") {
+		r.Trail.Add(exchange.Note{Stage: "roots", Code: CodeDeclared, Text: "roots are declared to the server"})
+	}
+	return exchange.DeclareRoots(r, d)
 }
 
 // declared tells the tracker what the client of r declares.
