@@ -1,0 +1,71 @@
+package peers
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// roles are what this test binary can be instead of a test, by its first argument.
+var roles = map[string]func(args []string) int{
+	"tap":      tap,
+	"goclient": goClient,
+	"goserver": goServer,
+}
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		if role := roles[os.Args[1]]; role != nil {
+			os.Exit(role(os.Args[2:]))
+		}
+	}
+	os.Exit(tests(m))
+}
+
+// guard is the program under test, built for this run.
+var guard string
+
+func tests(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "peers")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	guard = filepath.Join(dir, "rootbound")
+	build := exec.CommandContext(context.Background(), "go", "build", "-o", guard, "./cmd/rootbound")
+	build.Dir, build.Stderr = "..", os.Stderr
+	if err := build.Run(); err != nil {
+		fmt.Fprintf(os.Stderr, "building the guard: %v\n", err)
+		return 1
+	}
+	return m.Run()
+}
+
+// self is the command line of this test binary in a role.
+func self(role string, args ...string) []string {
+	exe, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return append([]string{exe, role}, args...)
+}
+
+// needNode skips a test whose peers are not installed; in CI it fails instead.
+func needNode(t *testing.T) {
+	t.Helper()
+	_, err := exec.LookPath("node")
+	if err == nil {
+		_, err = os.Stat("node_modules/.package-lock.json")
+	}
+	switch {
+	case err == nil:
+	case os.Getenv("ROOTBOUND_PEERS") == "require":
+		t.Fatalf("finding the peers (run .ci/peers): %v", err)
+	default:
+		t.Skipf("left out, run .ci/peers first: %v", err)
+	}
+}

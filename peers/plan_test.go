@@ -1,0 +1,75 @@
+package peers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// plan is what a client does: the roots it has (nil: it declares none), what it answers to an elicitation, and its steps.
+type plan struct {
+	Roots   []string       `json:"roots,omitzero"`
+	Content map[string]any `json:"content,omitempty"`
+	Steps   []step         `json:"steps"`
+}
+
+// step is one thing a client does. Only the fields that its kind names count.
+type step struct {
+	// Do is the kind: list (everything the server offers), call (a tool), until (the same
+	// again, until the result has Text), parallel (Steps at once), roots (these are the
+	// client's now), await (a notification), listen (to changes of tools, where the era asks for it), level (of log
+	// messages), read and subscribe (a resource), prompt, complete.
+	Do           string         `json:"do"`
+	Tool         string         `json:"tool,omitempty"`
+	Prompt       string         `json:"prompt,omitempty"`
+	Arguments    map[string]any `json:"arguments,omitempty"`
+	Progress     bool           `json:"progress,omitempty"` // ask for progress
+	Cancel       bool           `json:"cancel,omitempty"`   // cancel the call when progress comes
+	Text         string         `json:"text,omitempty"`
+	Log          string         `json:"log,omitempty"` // level of log messages
+	Steps        []step         `json:"steps,omitempty"`
+	Roots        []string       `json:"roots,omitzero"`
+	Notification string         `json:"notification,omitempty"`
+	URI          string         `json:"uri,omitempty"`
+}
+
+type args = map[string]any
+
+func call(tool string, a args) step { return step{Do: "call", Tool: tool, Arguments: a} }
+
+// A peer is a client or a server: how it is called in test names, and the command that runs it.
+type peer struct {
+	name    string
+	command []string
+	node    bool
+}
+
+// patience is how long one run of a client may take.
+const patience = time.Minute
+
+// drive runs a client on a server and returns what the client printed, a line for each step.
+func drive(t *testing.T, client peer, server []string, p plan) []string {
+	t.Helper()
+	in, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, client.command[0], append(client.command[1:len(client.command):len(client.command)], server...)...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &stdout, &stderr
+	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
+	cmd.WaitDelay = 5 * time.Second
+	err = cmd.Run()
+	out := strings.Split(strings.TrimSuffix(stdout.String(), "\n"), "\n")
+	if err != nil || len(out) != len(p.Steps) {
+		t.Fatalf("the client did %d of %d steps: %v\n%s\nlast: %s", len(out), len(p.Steps), err, stderr.String(), out[len(out)-1])
+	}
+	return out
+}
