@@ -82,13 +82,21 @@ func New(o Options) *Guard {
 
 // Wrap puts the stages in front of server.
 func (g *Guard) Wrap(server exchange.Handler) exchange.Handler {
-	return exchange.Chain(server, g.logStage, g.rootsStage, g.pathsStage, g.gate)
+	return g.checked(exchange.Chain(g.checked(server), g.logStage, g.rootsStage, g.pathsStage, g.gate))
 }
 
 // WrapContained is Wrap for a server of ours that reaches nothing outside the roots of a request: its paths are judged
 // where they are opened.
 func (g *Guard) WrapContained(server exchange.Handler) exchange.Handler {
-	return exchange.Chain(server, g.logStage, g.rootsStage, g.gate)
+	return g.checked(exchange.Chain(g.checked(server), g.logStage, g.rootsStage, g.gate))
+}
+
+// checked holds a handler to one reply; a second one goes nowhere and is told.
+func (g *Guard) checked(h exchange.Handler) exchange.Handler {
+	return exchange.Checked(h, func(err error) {
+		g.opt.Warn(err.Error())
+		g.note(&calllog.Record{Kind: calllog.Note, Code: "bug", Reason: err.Error()})
+	})
 }
 
 // Configure puts other configured directories in force.

@@ -24,18 +24,19 @@ func (g *Guard) logStage(next exchange.Handler) exchange.Handler {
 		c.Trail = exchange.NewTrail(g.opt.Log.NewID())
 		begun := g.opt.Now()
 		next.Handle(ctx, &c, func(o exchange.Outcome) {
-			if err := g.ended(&c, o, g.opt.Now().Sub(begun)); err != nil && o.Msg != nil {
-				o = exchange.Fail(r, wire.CodeInternal, "rootbound: "+err.Error(), nil)
-			}
+			g.ended(&c, o, g.opt.Now().Sub(begun))
 			reply(o)
 		})
 	})
 }
 
-func (g *Guard) ended(r *exchange.Request, o exchange.Outcome, took time.Duration) error {
+// ended writes a refusal, or how a request ended. Its effect was logged before it happened, so an answer is not held back
+// when this cannot be.
+func (g *Guard) ended(r *exchange.Request, o exchange.Outcome, took time.Duration) {
 	for _, n := range r.Trail.Notes() {
 		if n.Denied {
-			return g.opt.Log.Append(g.call(r))
+			g.note(g.call(r))
+			return
 		}
 	}
 	rec := calllog.Record{Kind: calllog.End, Session: sessionID(r), Call: r.Trail.ID, Method: r.Msg.Method(), MS: float64(took.Microseconds()) / 1000}
@@ -51,7 +52,7 @@ func (g *Guard) ended(r *exchange.Request, o exchange.Outcome, took time.Duratio
 	default:
 		rec.Outcome, rec.Bytes = calllog.OK, int64(len(o.Msg.Bytes()))
 	}
-	return g.opt.Log.Append(&rec)
+	g.note(&rec)
 }
 
 // gate is the innermost stage: what cannot be logged does not go to the server.

@@ -1,0 +1,142 @@
+package guard_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rootbound/rootbound/internal/calllog"
+	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/guard"
+	"github.com/rootbound/rootbound/internal/wire"
+	"github.com/rootbound/rootbound/roots"
+)
+
+// caller is a client in this process that answers questions for roots in one of several ways.
+type caller struct {
+	roots []byte // its answer; nil never answers
+}
+
+func (caller) Notify(*wire.Message)      {}
+func (caller) CanAsk(method string) bool { return true }
+func (c caller) Ask(ctx context.Context, qs []exchange.Question, answer func([]exchange.Answer)) {
+	if c.roots == nil {
+		context.AfterFunc(ctx, func() { answer(exchange.ErrorAnswers(len(qs), wire.CodeInternal, "withdrawn")) })
+		return
+	}
+	answers := make([]exchange.Answer, len(qs))
+	for i := range answers {
+		answers[i].Result = c.roots
+	}
+	answer(answers)
+}
+
+// FuzzStages holds the chain to its contract before a server that replies at once, twice, late, never, or asks in
+// mid-call, and a client that answers well, badly or never: each request that the server answers is answered once, and
+// none that the server never got is left open when its client goes.
+func FuzzStages(f *testing.F) {
+	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7})
+	f.Add([]byte{0x10, 0x21, 0x32, 0x43, 0x54, 0x65, 0x76, 0x87, 0x98, 0xa9})
+	dir, err := filepath.EvalSymlinks(f.TempDir())
+	if err != nil {
+		f.Fatal(err)
+	}
+	root, err := roots.Resolve(dir, roots.ResolveOptions{Access: roots.ReadWrite})
+	if err != nil {
+		f.Fatal(err)
+	}
+	inside := filepath.Join(dir, "f")
+	if err := os.WriteFile(inside, nil, 0o600); err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, ops []byte) {
+		if len(ops) > 64 {
+			return
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		session := exchange.NewSession(ctx)
+		session.SetClient(exchange.Client{Capabilities: []byte(`{"roots":{"listChanged":true}}`)})
+		var late sync.WaitGroup
+		server := exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+			if r.Msg.Kind() != wire.Request {
+				return
+			}
+			ok := exchange.Result(r, []byte(`{"content":[]}`))
+			switch wire.GetString(r.Msg.Params(), "arguments", "how") {
+			case "twice":
+				reply(ok)
+				reply(ok)
+			case "late":
+				late.Go(func() { reply(ok) })
+			case "never":
+				context.AfterFunc(ctx, func() { reply(exchange.Cancelled) })
+			case "asks":
+				r.Caller.Ask(ctx, []exchange.Question{{Key: "k", Method: "roots/list"}}, func([]exchange.Answer) { reply(ok) })
+			default:
+				reply(ok)
+			}
+		})
+		log, err := calllog.Create(t.TempDir(), calllog.Record{Server: "s"}, calllog.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := guard.New(guard.Options{Server: "s", Configured: roots.NewSet(root), Log: log})
+		h := g.Wrap(server)
+		handle := func(line string, c exchange.Caller, reply func(exchange.Outcome)) {
+			m, err := wire.Scan([]byte(line), wire.Strict)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.Handle(ctx, &exchange.Request{Msg: &m, Session: session, Caller: c}, reply)
+		}
+		handle(`{"jsonrpc":"2.0","id":"i","method":"initialize","params":{}}`, caller{}, func(exchange.Outcome) {})
+		handle(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, nil, nil)
+		var mu sync.Mutex
+		replies := make([]int, len(ops))
+		for i, op := range ops {
+			how := []string{"now", "twice", "late", "never", "asks"}[int(op&7)%5]
+			c := []caller{{}, {roots: []byte(`{"roots":[]}`)}, {roots: []byte(`{"roots":[{"uri":"` + roots.FileURI(dir) + `"}]}`)}, {roots: []byte(`[]`)}}[op>>3&3]
+			path := inside
+			if op&0x20 != 0 {
+				path = "/etc/passwd"
+			}
+			if op&0x40 != 0 {
+				handle(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`, nil, nil)
+			}
+			handle(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"t","arguments":{"path":%s,"how":%q}}}`, i, wire.Quote(path), how),
+				c, func(exchange.Outcome) {
+					mu.Lock()
+					defer mu.Unlock()
+					replies[i]++
+				})
+		}
+		leave()
+		late.Wait()
+		deadline := time.Now().Add(10 * time.Second)
+		for {
+			mu.Lock()
+			open := -1
+			for i, n := range replies {
+				if n > 1 {
+					t.Fatalf("request %d of %v was answered %d times", i, ops, n)
+				}
+				if n == 0 {
+					open = i
+				}
+			}
+			mu.Unlock()
+			if open < 0 {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("request %d of %v was never answered", open, ops)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		log.Close(0, "")
+	})
+}
