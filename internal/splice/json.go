@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/tailscale/hujson"
 )
@@ -19,7 +20,12 @@ func (d *Doc) parseJSON() error {
 		if _, scanErr := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &column); scanErr != nil {
 			return d.errorf(0, "%v", err)
 		}
-		return d.errorf(d.offset(line, column), "%v", errors.Unwrap(err))
+		at := d.offset(line, column)
+		if fault := errors.Unwrap(err); !strings.HasPrefix(fault.Error(), "invalid literal") {
+			return d.errorf(at, "%v", fault)
+		}
+		at, msg := d.literalFault(at)
+		return d.errorf(at, "%s", msg)
 	}
 	if d.format == JSON && !v.IsStandard() {
 		return d.errorf(d.firstExtra(), "comments and trailing commas are not allowed here")
@@ -72,6 +78,25 @@ func (d *Doc) jsonValue(v *hujson.Value, at *locator) (*Value, error) {
 		}
 	}
 	return out, nil
+}
+
+// literalFault says what is wrong with the literal at n, without repeating it: it may be a secret.
+func (d *Doc) literalFault(n int) (at int, msg string) {
+	if d.text[n] != '"' {
+		return n, "this is neither a number nor true, false or null"
+	}
+	for i := n + 1; i < len(d.text) && d.text[i] != '"'; i++ {
+		switch c := d.text[i]; {
+		case c < ' ':
+			return i, fmt.Sprintf("the character %q has to be written as an escape in a string", rune(c))
+		case c == '\\':
+			i++
+			if i < len(d.text) && !strings.ContainsRune(`"\/bfnrtu`, rune(d.text[i])) {
+				return i - 1, "this is no escape of JSON: a backslash itself is written twice"
+			}
+		}
+	}
+	return n, "there is a bad \\u escape in this string"
 }
 
 // tooDeep finds nesting that would be too much for a parser that calls itself.

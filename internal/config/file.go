@@ -1,0 +1,249 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rootbound/rootbound/internal/launch"
+	"github.com/rootbound/rootbound/internal/splice"
+	"github.com/rootbound/rootbound/roots"
+)
+
+// File is a configuration file as it is written. A Setting that is not in it is not Given.
+type File struct {
+	Path string
+	// Settings are the defaults for every server.
+	Settings
+	// Active names the active workspace: the name of a root of this file, or a directory.
+	Active Setting[string]
+	Log    Log
+	// Servers are in the order of the file.
+	Servers []*Server
+
+	form form
+	doc  *splice.Doc
+}
+
+// Settings can be given for every server, and for one.
+type Settings struct {
+	// Roots are the configured directories. Given and empty means that there are none.
+	Roots       Setting[[]Root]
+	ClientRoots Setting[roots.Mode]
+	// ListChanged is whether servers are told that roots may change, and that they did.
+	ListChanged    Setting[bool]
+	OnChange       Setting[OnChange]
+	Paths          Setting[launch.Paths]
+	AllowBroad     Setting[bool]
+	ShareRoots     Setting[bool]
+	StrictProtocol Setting[bool]
+}
+
+// Server is one server of a file.
+type Server struct {
+	Name string
+	Settings
+	Command Setting[string]
+	Args    Setting[[]string]
+	Env     Setting[map[string]string]
+	Cwd     Setting[string]
+	// Tools are the exceptions for arguments of tools and prompts, by name; "*" is all of them.
+	Tools map[string]Tool
+
+	origin Origin
+}
+
+// Root is a configured directory as it is written.
+type Root struct {
+	// Path is the directory, or a file. A relative one starts at the directory of the file.
+	Path string
+	Name string
+	// Access is ReadWrite unless it says otherwise.
+	Access roots.Access
+	Pin    bool
+	Origin Origin
+}
+
+// Tool says which arguments of a tool are paths, and what is filled in for missing ones.
+type Tool struct {
+	Paths    Setting[[]string]
+	NotPaths Setting[[]string]
+	// Defaults may hold placeholders.
+	Defaults Setting[map[string]string]
+}
+
+// Log says where the log goes and what is in it.
+type Log struct {
+	Enabled Setting[bool]
+	// Dir is absolute.
+	Dir    Setting[string]
+	Bodies Setting[bool]
+	Sync   Setting[bool]
+	// KeepDays and MaxMB are how much is kept, in days and MiB.
+	KeepDays Setting[int]
+	MaxMB    Setting[int]
+}
+
+// OnChange says what happens to a server that only knows its arguments when the roots change.
+type OnChange uint8
+
+const (
+	// Auto starts it again when a root was added that it was not started with.
+	Auto OnChange = iota
+	// Restart starts it again also when roots were taken away.
+	Restart
+	// Notify never does.
+	Notify
+)
+
+// String returns the word as it is written in a file.
+func (o OnChange) String() string { return word(onChangeWords, o) }
+
+// form tells the forms of a file apart.
+type form uint8
+
+const (
+	ours     form = iota
+	client        // JSON with mcpServers, TOML with [[mcp.servers]]
+	fragment      // roots and capabilities alone
+)
+
+// Load reads a file.
+func Load(path string) (*File, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading configuration %q: %w", path, reason(err))
+	}
+	return Parse(path, text)
+}
+
+// reason takes the path out of an error that is told with the path.
+func reason(err error) error {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+// Parse reads the text of a file. Path is for errors, for the grammar (TOML unless it ends in .json or .jsonc, or the
+// text begins with a brace), and to find what is written relative to it. The error holds every fault: each is an *Error.
+func Parse(path string, text []byte) (*File, error) {
+	doc, err := splice.Parse(text, grammar(path, text))
+	if err != nil {
+		var se *splice.Error
+		if errors.As(err, &se) {
+			return nil, &Error{File: path, Pos: se.Pos, Msg: se.Msg}
+		}
+		return nil, err
+	}
+	f := &File{Path: path, doc: doc}
+	d := &decoder{file: f}
+	root := doc.Root()
+	if d.want(root, splice.ObjectKind) {
+		switch f.form = formOf(doc); f.form {
+		case ours:
+			decode(d, root, fileKeys, f)
+		default:
+			d.clientFile(root)
+		}
+		d.names()
+	}
+	if err := errors.Join(d.faults...); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func grammar(path string, text []byte) splice.Format {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".json", ".jsonc":
+		return splice.JSONC
+	case ".toml":
+		return splice.TOML
+	}
+	if bytes.HasPrefix(bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\ufeff"))), []byte("{")) {
+		return splice.JSONC
+	}
+	return splice.TOML
+}
+
+// formOf tells which form a file has. Roots alone are a fragment when all are told by their URI and the file is JSON.
+func formOf(doc *splice.Doc) form {
+	root := doc.Root()
+	if _, ok := root.Get("mcpServers"); ok && doc.Format() != splice.TOML {
+		return client
+	}
+	if v, ok := doc.Find(splice.Path{"mcp", "servers"}); ok && v.Kind == splice.ArrayKind {
+		return client
+	}
+	for _, m := range root.Members {
+		if m.Name != "roots" && m.Name != "capabilities" {
+			return ours
+		}
+	}
+	if _, ok := root.Get("capabilities"); ok {
+		return fragment
+	}
+	list, _ := root.Get("roots")
+	if doc.Format() == splice.TOML || list == nil || len(list.Items) == 0 {
+		return ours
+	}
+	for _, item := range list.Items {
+		if _, ok := item.Get("uri"); !ok {
+			return ours
+		}
+	}
+	return fragment
+}
+
+// Server returns the server with that name.
+func (f *File) Server(name string) (*Server, bool) {
+	for _, s := range f.Servers {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return nil, false
+}
+
+// ServerNames returns the names of the servers, in the order of the file.
+func (f *File) ServerNames() []string {
+	var names []string
+	for _, s := range f.Servers {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// of returns what the file says for a server: its own settings before the defaults.
+func (f *File) of(s *Server) Settings {
+	d := f.Settings
+	if s == nil {
+		return d
+	}
+	o := s.Settings
+	return Settings{
+		Roots:          first(o.Roots, d.Roots),
+		ClientRoots:    first(o.ClientRoots, d.ClientRoots),
+		ListChanged:    first(o.ListChanged, d.ListChanged),
+		OnChange:       first(o.OnChange, d.OnChange),
+		Paths:          first(o.Paths, d.Paths),
+		AllowBroad:     first(o.AllowBroad, d.AllowBroad),
+		ShareRoots:     first(o.ShareRoots, d.ShareRoots),
+		StrictProtocol: first(o.StrictProtocol, d.StrictProtocol),
+	}
+}
+
+// first returns the first setting that is given.
+func first[T any](list ...Setting[T]) Setting[T] {
+	for _, s := range list {
+		if s.Given() {
+			return s
+		}
+	}
+	return Setting[T]{}
+}

@@ -1,0 +1,56 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/rootbound/rootbound/internal/launch"
+	"github.com/rootbound/rootbound/roots"
+)
+
+// Flags are what was typed. The zero value is nothing.
+type Flags struct {
+	// Roots are --root and --ro, in order.
+	Roots []DirFlag
+	// ClientRoots is the word of --client-roots.
+	ClientRoots string
+	// Config is --config: it takes the place of the user's file. Server is --server.
+	Config string
+	Server string
+	// StrictProtocol is --strict-protocol.
+	StrictProtocol bool
+	// Log is --log: a directory, or "off".
+	Log string
+	// Command is what stands behind "--".
+	Command []string
+}
+
+// DirFlag is one --root or --ro.
+type DirFlag struct {
+	Name string
+	// Dir is as it was typed; "@active" is the active workspace.
+	Dir    string
+	Access roots.Access
+	// Flag is how it was given, such as "--root": for messages.
+	Flag string
+}
+
+// ParseDirFlag reads the value [NAME=]DIR of a flag. It is split at the first "=" unless what stands before has a
+// separator in it, or a directory of the whole name is in dir, the working directory.
+func ParseDirFlag(flag, value string, access roots.Access, dir string) (DirFlag, error) {
+	name, path := launch.SplitName(value, func(s string) bool {
+		if !filepath.IsAbs(s) {
+			s = filepath.Join(dir, s)
+		}
+		info, err := os.Stat(s)
+		return err == nil && info.IsDir()
+	})
+	switch {
+	case path == "":
+		return DirFlag{}, fmt.Errorf("reading %s %q: there is no directory in it", flag, value)
+	case name == "" && path != value:
+		return DirFlag{}, fmt.Errorf("reading %s %q: there is no name before the \"=\"", flag, value)
+	}
+	return DirFlag{Name: name, Dir: path, Access: access, Flag: flag}, nil
+}

@@ -1,0 +1,192 @@
+package config
+
+import (
+	"path/filepath"
+
+	"github.com/rootbound/rootbound/internal/launch"
+	"github.com/rootbound/rootbound/internal/splice"
+	"github.com/rootbound/rootbound/roots"
+)
+
+// key is one key of a table: for the decoder, for the JSON Schema, and for the check that it is documented.
+type key[T any] struct {
+	name string
+	// doc is one sentence for the schema.
+	doc string
+	// operator is set for keys that a project's file may not give, because they do more than narrow.
+	operator bool
+	schema   schema
+	read     func(d *decoder, v *splice.Value, to *T)
+}
+
+// schema is a part of a JSON Schema.
+type schema map[string]any
+
+var (
+	aString    = schema{"type": "string"}
+	aBool      = schema{"type": "boolean"}
+	aNumber    = schema{"type": "integer", "minimum": 1}
+	stringList = schema{"type": "array", "items": aString}
+	stringMap  = schema{"type": "object", "additionalProperties": aString}
+)
+
+// words are the values of a setting that has a few.
+type words[T comparable] []struct {
+	word  string
+	value T
+}
+
+var (
+	clientRootsWords = words[roots.Mode]{{"narrow", roots.Narrow}, {"ignore", roots.Ignore}, {"accept", roots.Accept}}
+	onChangeWords    = words[OnChange]{{"auto", Auto}, {"restart", Restart}, {"notify", Notify}}
+	pathsWords       = words[launch.Paths]{{"local", launch.Local}, {"elsewhere", launch.Elsewhere}}
+	accessWords      = words[roots.Access]{
+		{"rw", roots.ReadWrite}, {"ro", roots.ReadOnly}, {"no-delete", roots.Read | roots.Write},
+	}
+)
+
+func (w words[T]) list() []string {
+	var list []string
+	for _, e := range w {
+		list = append(list, e.word)
+	}
+	return list
+}
+
+func (w words[T]) schema() schema { return schema{"enum": w.list()} }
+
+// value returns what a word stands for.
+func (w words[T]) value(s string) (T, bool) {
+	for _, e := range w {
+		if e.word == s {
+			return e.value, true
+		}
+	}
+	var zero T
+	return zero, false
+}
+
+func word[T comparable](w words[T], v T) string {
+	for _, e := range w {
+		if e.value == v {
+			return e.word
+		}
+	}
+	return ""
+}
+
+var fileKeys, serverKeys = tables()
+
+// tables makes the keys of the two tables that have the settings in them.
+func tables() ([]key[File], []key[Server]) {
+	file := append([]key[File]{
+		{"active", "The active workspace, for --root @active: the name of a root of this file, or a directory.", true, aString,
+			func(d *decoder, v *splice.Value, f *File) { f.Active = d.text(v) }},
+		{"log", "Where the log goes and what is in it.", true, object(logKeys),
+			func(d *decoder, v *splice.Value, f *File) { decode(d, v, logKeys, &f.Log) }},
+	}, lift(settingKeys, func(f *File) *Settings { return &f.Settings })...)
+	server := append([]key[Server]{
+		{"command", "The program that is the server.", true, aString,
+			func(d *decoder, v *splice.Value, s *Server) { s.Command = d.text(v) }},
+		{"args", "Its arguments. {roots}, {root} and {root:NAME} are filled in.", true, stringList,
+			func(d *decoder, v *splice.Value, s *Server) { s.Args = d.texts(v) }},
+		{"env", "Environment variables that it gets besides the inherited ones.", true, stringMap,
+			func(d *decoder, v *splice.Value, s *Server) { s.Env = d.textMap(v) }},
+		{"cwd", "The directory it starts in.", true, aString,
+			func(d *decoder, v *splice.Value, s *Server) { s.Cwd = d.text(v) }},
+		{"tool", "Exceptions for the arguments of its tools and prompts, by name; \"*\" is all of them.", false,
+			schema{"type": "object", "additionalProperties": object(toolKeys)},
+			func(d *decoder, v *splice.Value, s *Server) {
+				if d.want(v, splice.ObjectKind) {
+					s.Tools = map[string]Tool{}
+					for _, m := range v.Members {
+						var t Tool
+						decode(d, m.Value, toolKeys, &t)
+						s.Tools[m.Name] = t
+					}
+				}
+			}},
+	}, lift(settingKeys, func(s *Server) *Settings { return &s.Settings })...)
+	file = append(file, key[File]{"server", "The servers, by name.", false,
+		schema{"type": "object", "additionalProperties": object(server)},
+		func(d *decoder, v *splice.Value, f *File) {
+			if d.want(v, splice.ObjectKind) {
+				for _, m := range v.Members {
+					s := &Server{Name: m.Name, origin: d.at(m.Pos)}
+					decode(d, m.Value, server, s)
+					f.Servers = append(f.Servers, s)
+				}
+			}
+		}})
+	return file, server
+}
+
+var settingKeys = []key[Settings]{
+	{"roots", "The directories the server is held to.", false, schema{"type": "array", "items": rootSchema()},
+		func(d *decoder, v *splice.Value, s *Settings) { s.Roots = d.roots(v) }},
+	{"client_roots", "What the client's own list of roots counts for.", false, clientRootsWords.schema(),
+		func(d *decoder, v *splice.Value, s *Settings) { s.ClientRoots = enum(d, v, clientRootsWords) }},
+	{"list_changed", "Whether the server is told that roots may change, and that they did.", false, aBool,
+		func(d *decoder, v *splice.Value, s *Settings) { s.ListChanged = d.bool(v) }},
+	{"on_change", "What happens to a server that only knows its arguments when the roots change.", false, onChangeWords.schema(),
+		func(d *decoder, v *splice.Value, s *Settings) { s.OnChange = enum(d, v, onChangeWords) }},
+	{"paths", "What the paths in its calls are: of this disk, or of somewhere else.", false, pathsWords.schema(),
+		func(d *decoder, v *splice.Value, s *Settings) { s.Paths = enum(d, v, pathsWords) }},
+	{"allow_broad", "Whether a root may be a home directory or the top of a disk.", true, aBool,
+		func(d *decoder, v *splice.Value, s *Settings) { s.AllowBroad = d.bool(v) }},
+	{"share_roots", "Whether a server on another machine may be told the roots.", false, aBool,
+		func(d *decoder, v *splice.Value, s *Settings) { s.ShareRoots = d.bool(v) }},
+	{"strict_protocol", "Whether what the protocol does not allow is refused where it is usually borne.", false, aBool,
+		func(d *decoder, v *splice.Value, s *Settings) { s.StrictProtocol = d.bool(v) }},
+}
+
+var rootKeys = []key[Root]{
+	{"path", "The directory, or a file. A relative path starts at this file's directory, ~/ at the home directory.", false, aString,
+		func(d *decoder, v *splice.Value, r *Root) { r.Path = d.text(v).Value }},
+	{"uri", "The same as a file URI.", false, schema{"type": "string", "format": "uri"},
+		func(d *decoder, v *splice.Value, r *Root) { r.Path = d.uri(v) }},
+	{"name", "A name, for people and for {root:NAME}.", false, aString,
+		func(d *decoder, v *splice.Value, r *Root) { r.Name = d.text(v).Value }},
+	{"access", "What may be done in it: rw (the default), ro, or no-delete.", false, accessWords.schema(),
+		func(d *decoder, v *splice.Value, r *Root) { r.Access = enum(d, v, accessWords).Value }},
+	{"pin", "Whether it stays when the client's list leaves it out.", false, aBool,
+		func(d *decoder, v *splice.Value, r *Root) { r.Pin = d.bool(v).Value }},
+}
+
+var toolKeys = []key[Tool]{
+	{"paths", "Arguments that are paths, whatever they are called.", false, stringList,
+		func(d *decoder, v *splice.Value, t *Tool) { t.Paths = d.texts(v) }},
+	{"not_paths", "Arguments that are no paths, whatever they are called.", true, stringList,
+		func(d *decoder, v *splice.Value, t *Tool) { t.NotPaths = d.texts(v) }},
+	{"defaults", "What is filled in for missing arguments.", true, stringMap,
+		func(d *decoder, v *splice.Value, t *Tool) { t.Defaults = d.textMap(v) }},
+}
+
+var logKeys = []key[Log]{
+	{"enabled", "Whether there is a log.", true, aBool,
+		func(d *decoder, v *splice.Value, l *Log) { l.Enabled = d.bool(v) }},
+	{"dir", "The directory of the log.", true, aString,
+		func(d *decoder, v *splice.Value, l *Log) {
+			if l.Dir = d.text(v); l.Dir.Value != "" {
+				l.Dir.Value = absolute(filepath.Dir(d.file.Path), l.Dir.Value)
+			}
+		}},
+	{"bodies", "Whether texts are written out instead of their sizes.", true, aBool,
+		func(d *decoder, v *splice.Value, l *Log) { l.Bodies = d.bool(v) }},
+	{"sync", "Whether each record is on the disk before its call goes on.", true, aBool,
+		func(d *decoder, v *splice.Value, l *Log) { l.Sync = d.bool(v) }},
+	{"keep_days", "How many days a log is kept.", true, aNumber,
+		func(d *decoder, v *splice.Value, l *Log) { l.KeepDays = d.number(v) }},
+	{"max_mb", "How many MiB of logs are kept.", true, aNumber,
+		func(d *decoder, v *splice.Value, l *Log) { l.MaxMB = d.number(v) }},
+}
+
+// lift makes keys of a part keys of the whole.
+func lift[T, U any](keys []key[U], part func(*T) *U) []key[T] {
+	var list []key[T]
+	for _, k := range keys {
+		list = append(list, key[T]{k.name, k.doc, k.operator, k.schema,
+			func(d *decoder, v *splice.Value, to *T) { k.read(d, v, part(to)) }})
+	}
+	return list
+}

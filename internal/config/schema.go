@@ -1,0 +1,34 @@
+package config
+
+import "encoding/json"
+
+// JSONSchema returns the schema of our own form of the file, for JSON and TOML alike.
+func JSONSchema() []byte {
+	s := object(fileKeys)
+	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	s["title"] = "Rootbound configuration"
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		panic("bug: " + err.Error())
+	}
+	return append(text, '\n')
+}
+
+func object[T any](keys []key[T]) schema {
+	properties := schema{}
+	for _, k := range keys {
+		p := schema{"description": k.doc}
+		for name, value := range k.schema {
+			p[name] = value
+		}
+		properties[k.name] = p
+	}
+	return schema{"type": "object", "properties": properties, "additionalProperties": false}
+}
+
+// rootSchema says in addition that a root has either a path or a uri.
+func rootSchema() schema {
+	s := object(rootKeys)
+	s["oneOf"] = []schema{{"required": []string{"path"}}, {"required": []string{"uri"}}}
+	return s
+}

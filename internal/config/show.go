@@ -1,0 +1,86 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Row is one line of what holds.
+type Row struct {
+	Key, Value, Origin string
+}
+
+// Show returns what holds, one row for each value, in a fixed order.
+func (p *Plan) Show() []Row {
+	var rows []Row
+	add := func(key, value string, origin any) {
+		rows = append(rows, Row{key, value, fmt.Sprint(origin)})
+	}
+	if p.Server != "" {
+		add("server", p.Server, p.CommandOrigin)
+	}
+	if c := p.Command; c.Path != "" {
+		add("command", c.Path, p.CommandOrigin)
+		for i, arg := range c.Args {
+			add(fmt.Sprintf("args[%d]", i), arg, p.CommandOrigin)
+		}
+		for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+			add("env."+name, "(set)", p.CommandOrigin) // values may be secrets
+		}
+		if c.Dir != "" {
+			add("cwd", c.Dir, p.CommandOrigin)
+		}
+	}
+	for i, d := range p.Roots.Dirs() {
+		value := d.Path + " " + word(accessWords, d.Access)
+		if d.Name != "" {
+			value = d.Name + "=" + value
+		}
+		if d.Pinned {
+			value += " pin"
+		}
+		add(fmt.Sprintf("roots[%d]", i), value, d.Origin)
+	}
+	if p.Roots.Len() == 0 {
+		add("roots", "(none)", p.Source)
+	}
+	if p.Active.Given() {
+		add("active", p.Active.Value, p.Active.Origin)
+	}
+	add("client_roots", word(clientRootsWords, p.ClientRoots.Value), p.ClientRoots.Origin)
+	add("list_changed", strconv.FormatBool(p.ListChanged.Value), p.ListChanged.Origin)
+	add("on_change", p.OnChange.Value.String(), p.OnChange.Origin)
+	add("paths", p.Paths.Value.String(), p.Paths.Origin)
+	add("allow_broad", strconv.FormatBool(p.AllowBroad.Value), p.AllowBroad.Origin)
+	add("share_roots", strconv.FormatBool(p.ShareRoots.Value), p.ShareRoots.Origin)
+	add("strict_protocol", strconv.FormatBool(p.StrictProtocol.Value), p.StrictProtocol.Origin)
+	for _, name := range slices.Sorted(maps.Keys(p.Tools)) {
+		t := p.Tools[name]
+		if t.Paths.Given() {
+			add("tool."+name+".paths", strings.Join(t.Paths.Value, " "), t.Paths.Origin)
+		}
+		if t.NotPaths.Given() {
+			add("tool."+name+".not_paths", strings.Join(t.NotPaths.Value, " "), t.NotPaths.Origin)
+		}
+		for _, arg := range slices.Sorted(maps.Keys(t.Defaults.Value)) {
+			add("tool."+name+".defaults."+arg, t.Defaults.Value[arg], t.Defaults.Origin)
+		}
+	}
+	l := p.Log
+	add("log.enabled", strconv.FormatBool(l.Enabled.Value), l.Enabled.Origin)
+	if l.Dir.Given() {
+		add("log.dir", l.Dir.Value, l.Dir.Origin)
+	}
+	add("log.bodies", strconv.FormatBool(l.Bodies.Value), l.Bodies.Origin)
+	add("log.sync", strconv.FormatBool(l.Sync.Value), l.Sync.Origin)
+	if l.KeepDays.Given() {
+		add("log.keep_days", strconv.Itoa(l.KeepDays.Value), l.KeepDays.Origin)
+	}
+	if l.MaxMB.Given() {
+		add("log.max_mb", strconv.Itoa(l.MaxMB.Value), l.MaxMB.Origin)
+	}
+	return rows
+}
