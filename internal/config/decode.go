@@ -46,10 +46,16 @@ func keyNames[T any](keys []key[T]) []string {
 	return names
 }
 
+// containers are where clients keep their servers in forms that are not read here.
+var containers = []string{"servers", "mcp_servers", "mcpServers", "context_servers", "mcp", "extensions", "amp.mcpServers"}
+
 func (d *decoder) unknown(m splice.Member, known []string) {
 	hint := "known are " + strings.Join(known, ", ")
 	if near, ok := launch.Nearest(m.Name, known); ok {
 		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	if slices.Contains(known, "server") && slices.Contains(containers, m.Name) {
+		hint = "servers are tables [server.NAME]; of clients' files only mcpServers in JSON and [[mcp.servers]] in TOML are read"
 	}
 	d.fault(m.Pos, "unknown key %q: %s", m.Name, hint)
 }

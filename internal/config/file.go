@@ -111,7 +111,7 @@ const (
 	fragment      // roots and capabilities alone
 )
 
-// Load reads a file.
+// Load reads a file. Path is absolute.
 func Load(path string) (*File, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -129,7 +129,7 @@ func reason(err error) error {
 	return err
 }
 
-// Parse reads the text of a file. Path is for errors, for the grammar (TOML unless it ends in .json or .jsonc, or the
+// Parse reads the text of a file. Path is absolute; it is for errors, for the grammar (TOML unless it ends in .json or .jsonc, or the
 // text begins with a brace), and to find what is written relative to it. The error holds every fault: each is an *Error.
 func Parse(path string, text []byte) (*File, error) {
 	doc, err := splice.Parse(text, grammar(path, text))

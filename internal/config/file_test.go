@@ -65,6 +65,7 @@ command = "server"
 `
 
 const fullJSON = `{
+  "$schema": "https://example.test/rootbound.schema.json",
   "active": "api", "client_roots": "ignore", "list_changed": false, "on_change": "restart", "paths": "elsewhere",
   "allow_broad": true, "share_roots": true, "strict_protocol": true,
   "roots": [{"path": "/srv/api", "name": "api"}, {"uri": "file:///srv/a%20b", "access": "ro", "pin": true}],
@@ -250,7 +251,8 @@ func TestParseFaults(t *testing.T) {
 		want       []string
 	}{
 		{"c.toml", "[server.fs]\ncomand = \"npx\"\n", []string{`c.toml:2:1: unknown key "comand": did you mean "command"?`}},
-		{"c.toml", "[servers.fs]\n", []string{`c.toml:1:2: unknown key "servers": did you mean "server"?`}},
+		{"c.toml", "[servers.fs]\n", []string{`c.toml:1:2: unknown key "servers": servers are tables [server.NAME]; of clients' files only mcpServers`}},
+		{"c.toml", "[serve.fs]\n", []string{`c.toml:1:2: unknown key "serve": did you mean "server"?`}},
 		{"c.toml", "[log]\nfoo = 1\n", []string{`c.toml:2:1: unknown key "foo": known are enabled, dir, bodies, sync, keep_days, max_mb`}},
 		{"c.json", "{\"roots\": [{\"path\": \"/a\", \"acess\": \"ro\"}]}", []string{`c.json:1:27: unknown key "acess": did you mean "access"?`}},
 		{"c.toml", "[[roots]]\npath = \"/a\"\naccess = \"rw-\"\nname = 5\n", []string{

@@ -80,6 +80,8 @@ var fileKeys, serverKeys = tables()
 // tables makes the keys of the two tables that have the settings in them.
 func tables() ([]key[File], []key[Server]) {
 	file := append([]key[File]{
+		{"$schema", "The schema of the file, for editors. It means nothing here.", false, aString,
+			func(d *decoder, v *splice.Value, _ *File) { d.text(v) }},
 		{"active", "The active workspace, for --root @active: the name of a root of this file, or a directory.", true, aString,
 			func(d *decoder, v *splice.Value, f *File) { f.Active = d.text(v) }},
 		{"log", "Where the log goes and what is in it.", true, object(logKeys),

@@ -263,7 +263,7 @@ func TestLowerLayersOnlyNarrow(t *testing.T) {
 			!b.StrictProtocol.Value && a.StrictProtocol.Value
 	}
 	flags := Flags{Command: []string{"x"}}
-	for i := range 400 {
+	for i := range 200 {
 		os.Remove(h.path(project))
 		os.Remove(h.path(managed))
 		h.write(user, random())
