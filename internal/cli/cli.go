@@ -56,6 +56,7 @@ func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)
 // Main runs the command line args and returns the exit code.
 func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	a := &app{in: in, out: out, err: errw, env: os.Getenv}
+	signal.Ignore(syscall.SIGPIPE) // a client that is gone is an error of the write, not our end
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := a.root()
@@ -76,6 +77,8 @@ func (a *app) exit(err error) int {
 		return exitDone
 	case errors.As(err, &status):
 		return int(status)
+	case errors.Is(err, syscall.EPIPE): // whoever read has enough
+		return exitDone
 	}
 	fmt.Fprintf(a.err, "rootbound: error: %v\n", err)
 	code := exitError

@@ -179,7 +179,11 @@ func (a *app) run(ctx context.Context, f config.Flags) error {
 			}
 		},
 	})
-	opt := r.options(plan, pathargs.Process{Dir: dir, Home: a.env("HOME")})
+	home, _ := os.UserHomeDir() // without one, "~" in a path is a name like any other
+	opt, err := r.options(plan, pathargs.Process{Dir: dir, Home: home})
+	if err != nil {
+		return err
+	}
 	if command.UsesRoots() && plan.OnChange.Value != config.Notify {
 		opt.Restart, opt.RestartNarrowed = process.Restart, plan.OnChange.Value == config.Restart
 	}
@@ -240,13 +244,20 @@ func (r *running) command(c launch.Command, dir string) (transport.Command, erro
 }
 
 // options makes the guard's options of a plan.
-func (r *running) options(plan *config.Plan, process pathargs.Process) guard.Options {
+func (r *running) options(plan *config.Plan, process pathargs.Process) (guard.Options, error) {
 	rules := pathargs.Rules{Filesystem: plan.Known && plan.Profile.Filesystem, Tools: map[string]pathargs.ToolRules{}}
 	if plan.Paths.Value == launch.Elsewhere {
 		rules.Where = pathargs.Elsewhere
 	}
 	defaults := map[string]map[string]string{}
 	for name, t := range plan.Tools {
+		for _, list := range []config.Setting[[]string]{t.Paths, t.NotPaths} {
+			for _, arg := range list.Value {
+				if err := pathargs.CheckName(arg); err != nil {
+					return guard.Options{}, fmt.Errorf("%s: argument %q of the tool %q: %w", list.Origin, arg, name, err)
+				}
+			}
+		}
 		rules.Tools[name] = pathargs.ToolRules{Paths: t.Paths.Value, NotPaths: t.NotPaths.Value}
 		if len(t.Defaults.Value) > 0 {
 			defaults[name] = t.Defaults.Value
@@ -256,7 +267,7 @@ func (r *running) options(plan *config.Plan, process pathargs.Process) guard.Opt
 		Server: r.name, Configured: plan.Roots, ClientRoots: plan.ClientRoots.Value, Strict: plan.StrictProtocol.Value,
 		Quiet: plan.ListChanged.Given() && !plan.ListChanged.Value, Paths: rules, Process: process, Defaults: defaults,
 		Log: r.log, Warn: r.warn,
-	}
+	}, nil
 }
 
 // serve serves the client on standard input and output until it closes, a signal comes or the server is lost, follows the

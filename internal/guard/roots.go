@@ -328,7 +328,6 @@ func (s *session) announce(before, after roots.Set) {
 	restart := s.g.opt.Restart != nil && !fetched && stale
 	if fetched && !s.g.opt.Quiet || restart {
 		s.settling = w
-		time.AfterFunc(settleLimit, func() { s.late(w) })
 	}
 	s.mu.Unlock()
 	if restart {
@@ -340,6 +339,9 @@ func (s *session) announce(before, after roots.Set) {
 	}
 	s.g.note(&calllog.Record{Kind: calllog.ListChanged, Session: s.id(), Method: "roots/list", From: calllog.Guard, To: calllog.Server})
 	s.next.Handle(context.Background(), exchange.Own(template, "notifications/roots/list_changed", nil), func(exchange.Outcome) {})
+	if fetched {
+		time.AfterFunc(settleLimit, func() { s.late(w) })
+	}
 }
 
 // late ends the wait for a server that had its time. One that was started with directories and does not ask for new
@@ -355,6 +357,7 @@ func (s *session) late(w *settling) {
 	s.settled(w)
 }
 
+// restart starts the server again; calls wait until it can be spoken to.
 func (s *session) restart(w *settling) {
 	s.g.opt.Warn(fmt.Sprintf("%s is started again, because it was started with other roots", s.g.opt.Server))
 	s.mu.Lock()

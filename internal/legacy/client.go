@@ -32,7 +32,7 @@ type Client struct {
 	initialized *wire.Message        // the answer to initialize
 	initParams  []byte
 	listening   bool
-	batch       *batch
+	drained     chan struct{} // closed and dropped when no request is open any more; nil when nobody waits
 }
 
 // NewClient returns the edge of a client that is written to by out and whose requests go to next. The session ends when
@@ -137,9 +137,7 @@ func (k *call) end(method string, o exchange.Outcome) {
 	}
 	k.done = true
 	k.mu.Unlock()
-	c.mu.Lock()
-	delete(c.open, k.key)
-	c.mu.Unlock()
+	defer c.remove(k.key)
 	if o.Msg != nil {
 		answer := o.Msg.WithID(k.id)
 		if method == "initialize" && answer.Result() != nil {
@@ -150,6 +148,32 @@ func (k *call) end(method string, o exchange.Outcome) {
 		c.deliver(k.batch, nil)
 	}
 	k.cancel(context.Canceled)
+}
+
+// remove ends what is open under key, after its answer was sent.
+func (c *Client) remove(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.open, key)
+	if len(c.open) == 0 && c.drained != nil {
+		close(c.drained)
+		c.drained = nil
+	}
+}
+
+// Drained is closed when every request of the client was answered.
+func (c *Client) Drained() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.drained == nil {
+		c.drained = make(chan struct{})
+	}
+	drained := c.drained
+	if len(c.open) == 0 {
+		close(c.drained)
+		c.drained = nil
+	}
+	return drained
 }
 
 // client remembers what the client says of itself.

@@ -37,6 +37,8 @@ type Server struct {
 	revision                       string
 	replaying                      bool
 	held                           []func() // what waits until the new process was told
+
+	idle chan struct{} // closed and dropped when nothing is open any more; nil when nobody waits
 }
 
 type pending struct {
@@ -123,6 +125,10 @@ func (s *Server) take(key string) *pending {
 	for i, p := range s.open {
 		if p.key == key {
 			s.open = slices.Delete(s.open, i, i+1)
+			if len(s.open) == 0 && s.idle != nil {
+				close(s.idle)
+				s.idle = nil
+			}
 			return p
 		}
 	}
@@ -207,6 +213,10 @@ func (s *Server) Disconnect(why error) {
 	s.mu.Lock()
 	open, asked := s.open, s.asked
 	s.out, s.open, s.asked = nil, nil, map[string]context.CancelCauseFunc{}
+	if s.idle != nil {
+		close(s.idle)
+		s.idle = nil
+	}
 	s.mu.Unlock()
 	for _, withdraw := range asked {
 		withdraw(why)
@@ -215,6 +225,21 @@ func (s *Server) Disconnect(why error) {
 		p.reply(exchange.Fail(p.req, wire.CodeInternal, "rootbound: "+why.Error(), nil))
 	}
 	s.release()
+}
+
+// Idle is closed when the server has nothing left to answer.
+func (s *Server) Idle() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.idle == nil {
+		s.idle = make(chan struct{})
+	}
+	idle := s.idle
+	if len(s.open) == 0 {
+		close(s.idle)
+		s.idle = nil
+	}
+	return idle
 }
 
 // Open reports how many requests the server has not answered.

@@ -37,6 +37,8 @@ type Client struct {
 	mu     sync.Mutex
 	open   map[string]*call // by the id the client waits for now
 	parked []*call          // given back, the oldest first
+
+	drained chan struct{} // closed and dropped when nothing but subscriptions is open any more; nil when nobody waits
 }
 
 // NewClient returns the edge of a client that is written to by out and whose requests go to next. Report is told of
@@ -214,6 +216,31 @@ func (k *call) sealed(o exchange.Outcome) *wire.Message {
 		return wire.NewError(k.first.ID(), wire.CodeInternal, "rootbound: keeping the state of the request: "+err.Error(), nil)
 	}
 	return o.Msg.WithResult(wire.SetMember(o.Msg.Result(), wire.Quote(state), "requestState"))
+}
+
+// quiet reports whether nothing but subscriptions is open. The caller holds mu.
+func (c *Client) quiet() bool {
+	for _, k := range c.open {
+		if !k.listen {
+			return false
+		}
+	}
+	return true
+}
+
+// Drained is closed when every request of the client but its subscriptions was answered.
+func (c *Client) Drained() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.drained == nil {
+		c.drained = make(chan struct{})
+	}
+	drained := c.drained
+	if c.quiet() {
+		close(c.drained)
+		c.drained = nil
+	}
+	return drained
 }
 
 // Notify implements exchange.Caller. While the client has the request back, progress and messages are dropped.

@@ -232,9 +232,17 @@ func (p *Process) isModern(m *wire.Message) bool {
 	return p.modern.Open() > 0 && p.legacy.Open() == 0 && !p.legacy.Greeted()
 }
 
+// restartPatience is how long a restart waits for what the old child has not answered yet.
+const restartPatience = 5 * time.Second
+
 // Restart replaces the running child by one that is started afresh, tells it what the old one had been told, and calls
-// ready. What the old one has not answered fails. Without a running child it does nothing but call ready.
+// ready. It waits for what the old one has not answered yet, but not for long: then that fails. Without a running child
+// it does nothing but call ready.
 func (p *Process) Restart(ready func()) error {
+	select {
+	case <-p.legacy.Idle():
+	case <-time.After(restartPatience):
+	}
 	p.mu.Lock()
 	old := p.child
 	if old == nil || p.closed {

@@ -7,12 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -74,95 +70,6 @@ func TestTranscriptsOfServersThatAreSlowOnDiscover(t *testing.T) {
 
 func TestStrictTranscripts(t *testing.T) {
 	mcptest.Transcripts(t, "testdata/strict/*.transcript", passthrough(ProcessOptions{Strict: true}))
-}
-
-func alive(pid int) bool {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return syscall.Kill(pid, 0) == nil && runtime.GOOS != "linux"
-	}
-	_, rest, _ := strings.Cut(string(b), ") ")
-	return !strings.HasPrefix(rest, "Z")
-}
-
-// TestNoOrphans ends the guard in each way there is, around a server that ignores SIGTERM and whose children have left
-// it: one in its process group, one in a session of its own.
-func TestNoOrphans(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("needs /proc and setsid: Linux only")
-	}
-	for _, tt := range []struct {
-		name string
-		end  func(guard *exec.Cmd, stdin io.Closer, pids []int)
-		// gone is how many of the pids must end; the last is the one that left the group.
-		detached bool
-	}{
-		{"client closes", func(g *exec.Cmd, in io.Closer, _ []int) { in.Close() }, true},
-		{"server killed", func(g *exec.Cmd, in io.Closer, pids []int) { syscall.Kill(pids[2], syscall.SIGKILL); in.Close() }, true},
-		{"guard killed", func(g *exec.Cmd, in io.Closer, _ []int) { g.Process.Kill() }, false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			path := filepath.Join(t.TempDir(), "pids")
-			exe, _ := os.Executable()
-			guard := exec.Command(exe)
-			guard.Env = append(os.Environ(), "TRANSPORT_TEST_GUARD="+path)
-			in, err := guard.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := guard.Start(); err != nil {
-				t.Fatal(err)
-			}
-			defer guard.Process.Kill()
-			io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`+"\n")
-			pids := waitPids(t, path)
-			tt.end(guard, in, pids)
-			guard.Wait()
-			for i, pid := range pids {
-				if i == 1 && !tt.detached {
-					syscall.Kill(pid, syscall.SIGKILL) // named in docs/limits.md
-					continue
-				}
-				waitGone(t, i, pid)
-			}
-		})
-	}
-}
-
-func waitPids(t *testing.T, path string) []int {
-	t.Helper()
-	deadline := time.Now().Add(mcptest.Patience)
-	for time.Now().Before(deadline) {
-		if b, err := os.ReadFile(path); err == nil {
-			var pids []int
-			for _, s := range strings.Fields(string(b)) {
-				pid, err := strconv.Atoi(s)
-				if err != nil {
-					t.Fatal(err)
-				}
-				pids = append(pids, pid)
-			}
-			if len(pids) != 3 {
-				t.Fatalf("pids: %q", b)
-			}
-			return pids
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Fatal("the server was not started")
-	return nil
-}
-
-func waitGone(t *testing.T, i, pid int) {
-	t.Helper()
-	for deadline := time.Now().Add(mcptest.Patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if !alive(pid) {
-			return
-		}
-	}
-	syscall.Kill(pid, syscall.SIGKILL)
-	t.Errorf("process %d of the server's tree (pid %d) is left", i, pid)
 }
 
 func TestExitCodeOfTheChild(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/legacy"
@@ -22,8 +23,8 @@ type StdioOptions struct {
 }
 
 // ServeStdio reads a client's messages from in until it ends, hands them to h in the era of each, and writes what comes
-// back to out. It returns nil when in ends and everything was written. When ctx ends it returns at once, although a
-// read may still be waiting on in.
+// back to out. It returns nil when in ends, what was asked was answered or had a little time for it, and everything was
+// written. When ctx ends it returns at once, although a read may still be waiting on in.
 func ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h exchange.Handler, o StdioOptions) error {
 	report := o.Report
 	if report == nil {
@@ -40,6 +41,7 @@ func ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h exchange.Han
 	var err error
 	select {
 	case err = <-done:
+		d.linger(ctx)
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
@@ -56,6 +58,21 @@ var errClientGone = errors.New("the client closed the connection")
 type dispatch struct {
 	legacy *legacy.Client
 	modern *modern.Client
+}
+
+// lingerTime is how long the answers to what a client asked before it closed may take.
+const lingerTime = 2 * time.Second
+
+// linger waits for what is open when the client has said its last.
+func (d *dispatch) linger(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, lingerTime)
+	defer cancel()
+	for _, drained := range []<-chan struct{}{d.legacy.Drained(), d.modern.Drained()} {
+		select {
+		case <-drained:
+		case <-ctx.Done():
+		}
+	}
 }
 
 func (d *dispatch) read(r *wire.Reader) error {
