@@ -21,7 +21,7 @@ import (
 // goClient is a client on the Go SDK that drives a server through a plan, as node/client.mjs does. Its arguments are the
 // revision to begin with ("" for the newest) and the server's command.
 func goClient(args []string) int {
-	d := &goDriver{seen: map[string]chan any{}}
+	d := &goDriver{seen: map[string]chan any{}, cancel: map[any]func(){}}
 	err := json.NewDecoder(os.Stdin).Decode(&d.plan)
 	if err == nil {
 		err = d.drive(args[0], args[1:])
@@ -37,11 +37,11 @@ type goDriver struct {
 	plan    plan
 	client  *mcp.Client
 	session *mcp.ClientSession
-	tokens  int // of progress, given so far
 
 	mu     sync.Mutex
+	tokens int // of progress, given so far
 	asked  []any
-	cancel func() // of the call that ends with its first progress
+	cancel map[any]func() // of calls that end with their first progress, by token
 	seen   map[string]chan any
 }
 
@@ -66,11 +66,11 @@ func (d *goDriver) drive(revision string, command []string) error {
 		LoggingMessageHandler: func(_ context.Context, r *mcp.LoggingMessageRequest) {
 			d.notified("notifications/message", r.Params)
 		},
-		ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) {
+		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
 			d.mu.Lock()
 			defer d.mu.Unlock()
-			if d.cancel != nil {
-				d.cancel()
+			if f := d.cancel[r.Params.ProgressToken]; f != nil {
+				f()
 			}
 		},
 	}
@@ -216,13 +216,14 @@ func (d *goDriver) call(ctx context.Context, s step) outcome {
 		p.Meta["io.modelcontextprotocol/logLevel"] = s.Log
 	}
 	if s.Progress {
-		d.tokens++
-		p.SetProgressToken(fmt.Sprintf("p%d", d.tokens))
-	}
-	if s.Cancel {
 		d.mu.Lock()
-		d.cancel = cancel
+		d.tokens++
+		token := fmt.Sprintf("p%d", d.tokens)
+		if s.Cancel {
+			d.cancel[token] = cancel
+		}
 		d.mu.Unlock()
+		p.SetProgressToken(token)
 	}
 	return result(d.session.CallTool(ctx, p))
 }
