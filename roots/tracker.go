@@ -30,8 +30,6 @@ const (
 	maxAge = 30 * time.Second
 	// retryAfter is how long a client that gave no list is left alone.
 	retryAfter = 30 * time.Second
-	// asGoodAsNew is how old a list may be when a denial does not ask for it again.
-	asGoodAsNew = 2 * time.Second
 )
 
 // methodNotFound is JSON-RPC's code for a method that the peer does not have.
@@ -180,11 +178,12 @@ func (t *Tracker) Need(now time.Time) Step {
 }
 
 // Denied is called when a path is denied, with what the path leads to as far as that is known, or "". The client may have
-// forgotten to tell of a change, so it is asked once more, unless its list is only just here or none could allow the path.
+// forgotten to tell of a change, so it is asked once more, unless its list is newer than the request, which came at came,
+// or none could allow the path.
 // When the step has a Question the path is judged again after the answer; else the denial stands.
-func (t *Tracker) Denied(now time.Time, path string) Step {
+func (t *Tracker) Denied(now, came time.Time, path string) Step {
 	s := t.giveUp(now)
-	if t.failed != nil || t.settled > 0 && now.Before(t.settledAt.Add(asGoodAsNew)) {
+	if t.failed != nil || t.settled > 0 && !t.settledAt.Before(came) {
 		return s
 	}
 	if path != "" && t.configured.Len() > 0 {

@@ -257,7 +257,7 @@ func TestASilentClientCostsOneWaitIn30Seconds(t *testing.T) {
 			if s := tr.Need(at(when * time.Second)); s != (Step{}) {
 				t.Errorf("after %d s: %+v, want to go on", when, s)
 			}
-			if s := tr.Denied(at(when*time.Second), "/a/x"); s != (Step{}) {
+			if s := tr.Denied(at(when*time.Second), at(when*time.Second), "/a/x"); s != (Step{}) {
 				t.Errorf("denied after %d s: %+v, want to go on", when, s)
 			}
 		}
@@ -317,7 +317,7 @@ func TestNoSuchMethodIsNotAskedAgain(t *testing.T) {
 		ask(t, tr, time.Minute, noMethod)
 		tr.ListChanged()
 		wantAsk(t, tr, time.Hour, false)
-		if s := tr.Denied(at(time.Hour), "/a/x"); s.Ask {
+		if s := tr.Denied(at(time.Hour), at(time.Hour), "/a/x"); s.Ask {
 			t.Errorf("asked again when denied: %+v", s)
 		}
 	}
@@ -347,13 +347,13 @@ func TestAWithdrawnQuestionIsAskedByTheNext(t *testing.T) {
 func TestDeniedAsksOnceMore(t *testing.T) {
 	tr := narrow(changes, "/a", "/b")
 	ask(t, tr, 0, list("/a"))
-	if s := tr.Denied(at(time.Second), "/b/x"); s != (Step{}) {
-		t.Errorf("asked again at once: %+v", s)
+	if s := tr.Denied(at(time.Second), at(0), "/b/x"); s != (Step{}) {
+		t.Errorf("asked again for a request that has asked: %+v", s)
 	}
-	if s := tr.Denied(at(time.Minute), "/etc/passwd"); s != (Step{}) {
+	if s := tr.Denied(at(time.Minute), at(time.Minute), "/etc/passwd"); s != (Step{}) {
 		t.Errorf("asked for a path that no list can allow: %+v", s)
 	}
-	s := tr.Denied(at(time.Minute), "/b/x")
+	s := tr.Denied(at(time.Minute), at(time.Minute), "/b/x")
 	if !s.Ask {
 		t.Fatalf("not asked: %+v", s)
 	}
@@ -361,20 +361,20 @@ func TestDeniedAsksOnceMore(t *testing.T) {
 	if n := tr.Need(at(time.Minute)); n != (Step{}) {
 		t.Errorf("Need = %+v", n)
 	}
-	if d := tr.Denied(at(time.Minute), "/b/y"); d.Ask || d.Question != s.Question {
+	if d := tr.Denied(at(time.Minute), at(time.Minute), "/b/y"); d.Ask || d.Question != s.Question {
 		t.Errorf("Denied = %+v", d)
 	}
 	tr.Answer(at(time.Minute), s.Question, list("/a", "/b"))
 	wantHolds(t, tr, Narrowed, "/a", "/b")
 
-	if s := tr.Denied(at(time.Hour), ""); !s.Ask {
+	if s := tr.Denied(at(time.Hour), at(time.Hour), ""); !s.Ask {
 		t.Errorf("not asked for a path that is not known: %+v", s)
 	}
 
 	accept := NewTracker(Accept, Set{})
 	accept.Client(changes)
 	ask(t, accept, 0, list("/a"))
-	if s := accept.Denied(at(time.Minute), "/b/x"); !s.Ask {
+	if s := accept.Denied(at(time.Minute), at(time.Minute), "/b/x"); !s.Ask {
 		t.Errorf("with nothing configured, not asked: %+v", s)
 	}
 }
@@ -529,7 +529,7 @@ func play(t *testing.T, script []byte) {
 			if len(paths) > 0 {
 				path = paths[0]
 			}
-			s = tr.Denied(now, path)
+			s = tr.Denied(now, now, path)
 		case 3:
 			question := open
 			if op >= 224 {

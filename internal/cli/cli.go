@@ -133,7 +133,7 @@ and see what happened with ` + "`rootbound log`" + `.
 		&cobra.Group{ID: groupLook, Title: "Look:"},
 		&cobra.Group{ID: groupConfig, Title: "Configure:"},
 	)
-	root.AddCommand(a.runCommand(), a.demoCommand(), a.rootsCommand(), a.configCommand(), a.logCommand(), a.whyCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.fsCommand(), a.demoCommand(), a.rootsCommand(), a.configCommand(), a.logCommand(), a.whyCommand(), a.versionCommand())
 	root.SetHelpCommandGroupID(groupLook)
 	root.SetCompletionCommandGroupID(groupConfig)
 	return root

@@ -210,6 +210,12 @@ func (c *column) run(ctx context.Context, o Options, w *workspace) error {
 	if err := client.setRoots(w.frontend, w.backend); err != nil {
 		return err
 	}
+	if c.era == exchange.Modern {
+		p.say("A stateless client cannot tell of it: the guard asks again when a path is refused.")
+		if _, err := client.read(filepath.Join(w.frontend, "README.md")); err != nil {
+			return err
+		}
+	}
 	var list []byte
 	if !c.naughty {
 		if list, err = client.call("list_allowed_directories", "{}"); err != nil {

@@ -67,9 +67,9 @@ func (s *session) try(ctx context.Context, r *exchange.Request, reply func(excha
 			if state, ok := wire.Get(o.Msg.Result(), "requestState"); ok {
 				params = wire.SetMember(params, state, "requestState")
 			}
-			s.try(ctx, r.With(r.Msg.WithParams(params).WithID(exchange.NewID())), func(o exchange.Outcome) {
-				reply(o)
-			}, round+1)
+			again := r.With(r.Msg.WithParams(params).WithID(exchange.NewID()))
+			again.Roots = s.state().Set
+			s.try(ctx, again, reply, round+1)
 		}
 	})
 }

@@ -21,10 +21,9 @@ func (g *Guard) logStage(next exchange.Handler) exchange.Handler {
 			return
 		}
 		c := *r
-		c.Trail = exchange.NewTrail(g.opt.Log.NewID())
-		begun := g.opt.Now()
+		c.Trail = exchange.NewTrail(g.opt.Log.NewID(), g.opt.Now())
 		next.Handle(ctx, &c, func(o exchange.Outcome) {
-			g.ended(&c, o, g.opt.Now().Sub(begun))
+			g.ended(&c, o, g.opt.Now().Sub(c.Trail.Begun))
 			reply(o)
 		})
 	})

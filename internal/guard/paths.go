@@ -37,6 +37,33 @@ func (g *Guard) pathsStage(next exchange.Handler) exchange.Handler {
 	})
 }
 
+// againStage stands before a server of ours that judges paths where it opens them. When it denied one, the client may have
+// forgotten to tell of a change: it is asked, and the request, which has done nothing yet, is tried once more.
+func (g *Guard) againStage(next exchange.Handler) exchange.Handler {
+	return exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		next.Handle(ctx, r, func(o exchange.Outcome) {
+			for _, n := range r.Trail.Notes() {
+				if !n.Denied || n.Path == "" {
+					continue
+				}
+				s := g.session(r, nil)
+				s.denied(ctx, r, n.Path, reply, func(set roots.Set, final bool) {
+					if final {
+						reply(o)
+						return
+					}
+					c := *r
+					c.Roots = set
+					r.Trail.Reset(g.opt.Now())
+					next.Handle(ctx, &c, reply)
+				})
+				return
+			}
+			reply(o)
+		})
+	})
+}
+
 func (g *Guard) judge(ctx context.Context, r *exchange.Request, next exchange.Handler, reply func(exchange.Outcome)) {
 	r = g.fillDefaults(r)
 	args, err := pathargs.Find(r.Msg.Method(), r.Msg.Params(), g.catalog, g.opt.Paths)

@@ -182,7 +182,7 @@ func (s *session) hold(ctx context.Context, r *exchange.Request, reply func(exch
 // ask asks the client when the step says so, and calls then with or without an answer. When the request ends before, it
 // replies.
 func (s *session) ask(ctx context.Context, r *exchange.Request, step roots.Step, reply func(exchange.Outcome), then func()) {
-	if step.Ask && !r.Caller.CanAsk("roots/list") {
+	if step.Ask && !r.Caller.(rootsCaller).Caller.CanAsk("roots/list") {
 		s.event(func(t *roots.Tracker) roots.Step {
 			return t.Answer(s.g.opt.Now(), step.Question, roots.Answer{Err: context.Canceled})
 		})
@@ -304,7 +304,7 @@ func (s *session) send(ctx context.Context, r *exchange.Request, reply func(exch
 // denied asks the client once more when a path is denied: it may have forgotten to tell of a change. Again judges the
 // path once more, or lets the denial stand.
 func (s *session) denied(ctx context.Context, r *exchange.Request, path string, reply func(exchange.Outcome), again func(set roots.Set, final bool)) {
-	step := s.event(func(t *roots.Tracker) roots.Step { return t.Denied(s.g.opt.Now(), path) })
+	step := s.event(func(t *roots.Tracker) roots.Step { return t.Denied(s.g.opt.Now(), r.Trail.Begun, path) })
 	if step.Question == 0 {
 		again(s.state().Set, true)
 		return

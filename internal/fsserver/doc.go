@@ -1,0 +1,18 @@
+// Package fsserver is the filesystem server: the tools of the reference filesystem server as an exchange.Handler, by name,
+// parameters, answers and error texts, in both eras.
+//
+//	server := fsserver.New(fsserver.Options{Name: "rootbound-fs", Version: "1.0.0"})
+//	defer server.Close()
+//	err := transport.ServeStdio(ctx, os.Stdin, os.Stdout, exchange.Chain(server, stages...), transport.StdioOptions{})
+//
+// Each call reaches what Request.Roots holds and nothing else: a stage in front sets it. A set without a directory that
+// may be read is answered with what to configure.
+//
+// # Limits
+//
+// The boundary is that of package rootfs, with its limits: a hard link or a mount inside a root brings in what it names.
+// A root that is replaced while its set stays the same is served as it was opened; the roots stage looks for that and
+// makes another set of it. Error texts name the allowed directories and paths beneath them, as those of the reference
+// server do, and say no more of what lies outside than the argument did. An answer is bounded, the number of calls that
+// run at one time is not: each holds up to a few times the longest answer.
+package fsserver

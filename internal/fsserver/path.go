@@ -1,0 +1,201 @@
+package fsserver
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rootbound/rootbound/rootfs"
+	"github.com/rootbound/rootbound/roots"
+)
+
+// What is done, as the reference server's errors name it.
+const (
+	opOpen    = "open"
+	opRead    = "read"
+	opScandir = "scandir"
+)
+
+// at finds what the argument "path" means and does something there. It returns the absolute path at which do succeeded, or
+// an error for the model. Op is the name that the reference server's errors have for what is done.
+func (c *call) at(op string, do func(path string) error) (string, error) {
+	paths, err := c.paths(c.args.text("path"))
+	if err != nil {
+		return "", err
+	}
+	var first error
+	for _, path := range paths {
+		err := do(path)
+		if err == nil {
+			return path, nil
+		}
+		if first == nil {
+			first = c.explain(op, path, err)
+		}
+		if !errors.Is(err, rootfs.NotFound) && !errors.Is(err, rootfs.OutsideRoots) {
+			return "", c.explain(op, path, err)
+		}
+	}
+	return "", first
+}
+
+// paths returns the absolute paths that an argument can mean, in the order in which they are tried: itself, or, when it is
+// relative, what it is beneath each root. Nothing is cleaned: ".." means what it means to the system.
+func (c *call) paths(arg string) ([]string, error) {
+	path := arg
+	switch {
+	case isURI(arg):
+		var refused *roots.Error
+		var err error
+		if path, err = roots.ParseURI(arg); errors.As(err, &refused) {
+			return nil, refuse("Access denied - %s is not the URI of a file of this machine: %s", show(arg), refused.Fix)
+		}
+	case runtime.GOOS != "windows" && isDrivePath(arg):
+		return nil, refuse("Access denied - Windows-style path received on a POSIX host: %s", show(arg))
+	case c.home != "" && (arg == "~" || len(arg) > 1 && arg[0] == '~' && os.IsPathSeparator(arg[1])):
+		path = c.home + arg[1:]
+	}
+	if filepath.IsAbs(path) {
+		return []string{trimSeparators(path)}, nil
+	}
+	var paths []string
+	for _, d := range c.set.Dirs() {
+		if !mayRead(d) {
+			continue
+		}
+		base := d.Path
+		if d.File {
+			base = filepath.Dir(base)
+		}
+		paths = append(paths, trimSeparators(base+string(filepath.Separator)+path))
+	}
+	return paths, nil
+}
+
+// isURI reports whether an argument is a file URI and not a path.
+func isURI(arg string) bool {
+	const scheme = "file:/"
+	return len(arg) >= len(scheme) && strings.EqualFold(arg[:len(scheme)], scheme)
+}
+
+// isDrivePath reports whether an argument begins like a path of Windows.
+func isDrivePath(arg string) bool {
+	return len(arg) >= 2 && arg[1] == ':' && 'a' <= arg[0]|0x20 && arg[0]|0x20 <= 'z' && (len(arg) == 2 || arg[2] == '/' || arg[2] == '\\')
+}
+
+// trimSeparators takes the separators off the end of a path: "file/" is taken for "file", as the reference server does.
+func trimSeparators(path string) string {
+	top := len(filepath.VolumeName(path)) + 1
+	for len(path) > top && os.IsPathSeparator(path[len(path)-1]) {
+		path = path[:len(path)-1]
+	}
+	return path
+}
+
+// explain says for the model what went wrong at an absolute path, in the reference server's words where it has some.
+func (c *call) explain(op, path string, err error) error {
+	node := func(code, text, op string) error {
+		return refuse("%s: %s, %s '%s'", code, text, op, show(c.real(path)))
+	}
+	var code rootfs.Code
+	var e *rootfs.Error
+	if errors.As(err, &e) {
+		code = e.Code
+	}
+	switch code {
+	case rootfs.NotFound:
+		return node("ENOENT", "no such file or directory", op)
+	case rootfs.NotDirectory:
+		if op == opOpen {
+			op = "realpath"
+		}
+		return node("ENOTDIR", "not a directory", op)
+	case rootfs.IsDirectory:
+		return refusal("EISDIR: illegal operation on a directory, read")
+	case rootfs.Permission:
+		return node("EACCES", "permission denied", op)
+	case rootfs.Loop:
+		return node("ELOOP", "too many symbolic links encountered", "realpath")
+	case rootfs.SpecialFile:
+		return refuse("Access denied - not a regular file or directory: %s", show(c.real(path)))
+	case rootfs.Changed:
+		return refuse("Access denied - the path changed while it was looked up: %s", show(filepath.Clean(path)))
+	case rootfs.InvalidPath:
+		switch {
+		case strings.Contains(path, "\x00"):
+			return c.outside(path)
+		case len(path) > 255: // the longest name there can be
+			return node("ENAMETOOLONG", "name too long", "realpath")
+		}
+		return node("EINVAL", "invalid argument", op)
+	case rootfs.OutsideRoots:
+		return c.outside(path)
+	}
+	var system *fs.PathError // its path is not the caller's
+	switch {
+	case e != nil && e.Err != nil:
+		err = e.Err
+	case errors.As(err, &system):
+		err = system.Err
+	}
+	return node("EIO", err.Error(), op)
+}
+
+// outside says that a path is in no allowed directory. Where a link leads, and whether anything is there, it does not say.
+func (c *call) outside(path string) error {
+	d, rel, inside := c.set.Match(path)
+	for _, p := range c.problems {
+		if inside && d.Path == p.Dir.Path {
+			return refuse("Access denied - this allowed directory cannot be used now: %s is %s", show(d.Path), p.Trouble)
+		}
+	}
+	allowed := strings.Join(c.allowed(), ", ")
+	if inside && mayRead(d) && !strings.Contains(path, "\x00") {
+		return outsideError{refusal("Access denied - symlink target outside allowed directories, or missing: " + show(filepath.Join(d.Path, rel)) + " not in " + allowed), path}
+	}
+	return outsideError{refusal("Access denied - path outside allowed directories: " + show(filepath.Clean(path)) + " not in " + allowed), path}
+}
+
+// allowed returns the paths under which the roots are served.
+func (c *call) allowed() []string {
+	var list []string
+	for _, d := range c.set.Dirs() {
+		if !mayRead(d) {
+			continue
+		}
+		list = append(list, show(d.Path))
+		for _, s := range d.Spellings {
+			if s != d.Path {
+				list = append(list, show(s))
+			}
+		}
+	}
+	return list
+}
+
+// real returns the path without links for a path that leads into a root, else the path as its text has it. It is for
+// names, and nothing is reached by it.
+func (c *call) real(path string) string {
+	if p, err := rootfs.Locate(c.set, path, rootfs.Process{}); err == nil && p.Inside {
+		return p.Path
+	}
+	return filepath.Clean(path)
+}
+
+// show returns a path as it is shown: a path that is not text as its URI, and no more than a system takes.
+func show(path string) string {
+	const longest = 4096
+	if !utf8.ValidString(path) {
+		if uri := roots.FileURI(path); uri != "" {
+			path = uri
+		}
+	}
+	if len(path) > longest {
+		path = strings.ToValidUTF8(path[:longest], "") + "…"
+	}
+	return path
+}

@@ -1,0 +1,234 @@
+package fsserver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"unicode/utf8"
+)
+
+// readTextFile reads a file whole, or lines of its beginning or end.
+func readTextFile(c *call) (string, error) {
+	head, tail := c.args.number("head"), c.args.number("tail")
+	if head != 0 && tail != 0 {
+		return "", refusal("Cannot specify both head and tail parameters simultaneously")
+	}
+	var f *os.File
+	path, err := c.at(opOpen, func(path string) (err error) {
+		f, err = c.fs.Open(path)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", c.explain(opRead, path, err)
+	}
+
+	var text []byte
+	asked, size := "", info.Size()
+	switch {
+	case head < 0 || tail < 0:
+		return "", nil
+	case head > 0:
+		asked = fmt.Sprintf("head %v", head)
+		text, err = firstLines(c.ctx, f, count(math.Ceil(head)), make([]byte, block))
+	case tail >= 1:
+		asked = fmt.Sprintf("tail %v", tail)
+		if text, err = lastLines(c.ctx, f, size, count(math.Trunc(tail)), make([]byte, block)); err == nil {
+			text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
+		}
+	case size > maxText:
+		err = errTooLong
+	default:
+		text, err = readAll(c.ctx, f, size)
+	}
+	switch {
+	case errors.Is(err, errTooLong) && asked == "":
+		return "", refuse("EFBIG: file too large, read '%s': it has %d bytes, and one answer carries at most %d. Read a part of it with head or tail.",
+			show(c.real(path)), size, maxText)
+	case errors.Is(err, errTooLong):
+		return "", refuse("EFBIG: file too large, read '%s': %s is more than %d bytes, and one answer carries no more. Ask for fewer lines.",
+			show(c.real(path)), asked, maxText)
+	case err != nil:
+		return "", c.explain(opRead, path, err)
+	}
+	return decode(text), nil
+}
+
+// block is how much of a file is read between two looks at whether the client still waits, in bytes.
+const block = 64 << 10
+
+// errTooLong: more than maxText bytes.
+var errTooLong = errors.New("too long")
+
+// count makes a number of lines of a number.
+func count(f float64) int64 {
+	const many = 1 << 62
+	if f >= many {
+		return many
+	}
+	return int64(f)
+}
+
+// readAll reads to the end. Size is how much is expected.
+func readAll(ctx context.Context, r io.Reader, size int64) ([]byte, error) {
+	text := make([]byte, 0, size+1)
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if len(text) == cap(text) {
+			text = append(text, 0)[:len(text)]
+		}
+		n, err := r.Read(text[len(text):min(cap(text), len(text)+block)])
+		text = text[:len(text)+n]
+		switch {
+		case len(text) > maxText:
+			return nil, errTooLong
+		case err == io.EOF:
+			return text, nil
+		case err != nil:
+			return nil, err
+		}
+	}
+}
+
+// firstLines returns the first n lines without the last line end. It reads by buf, and not more than it must.
+func firstLines(ctx context.Context, r io.Reader, n int64, buf []byte) ([]byte, error) {
+	var text []byte
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		got, err := r.Read(buf)
+		for part := buf[:got]; len(part) > 0; {
+			i := bytes.IndexByte(part, '\n')
+			if i >= 0 {
+				n--
+			}
+			if i >= 0 && n == 0 {
+				return bounded(append(text, part[:i]...))
+			}
+			if i < 0 {
+				i = len(part) - 1
+			}
+			text = append(text, part[:i+1]...)
+			part = part[i+1:]
+		}
+		switch {
+		case err == io.EOF:
+			return bounded(bytes.TrimSuffix(text, []byte("\n")))
+		case err != nil:
+			return nil, err
+		case len(text) > maxText+1: // one line end may still be cut off
+			return nil, errTooLong
+		}
+	}
+}
+
+// bounded returns a text, or errTooLong.
+func bounded(text []byte) ([]byte, error) {
+	if len(text) > maxText {
+		return nil, errTooLong
+	}
+	return text, nil
+}
+
+// lastLines returns the last n lines of a file of size bytes, where the text behind the last line end is a line too, also
+// when it is empty. It looks for them backwards, by buf.
+func lastLines(ctx context.Context, r io.ReaderAt, size, n int64, buf []byte) ([]byte, error) {
+	start := size
+	for start > 0 && n > 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if size-start > maxText {
+			return nil, errTooLong
+		}
+		part := buf[:min(int64(len(buf)), start)]
+		start -= int64(len(part))
+		if err := readAt(r, part, start); err != nil {
+			return nil, err
+		}
+		for i := len(part); ; {
+			if i = bytes.LastIndexByte(part[:i], '\n'); i < 0 {
+				break
+			}
+			if n--; n == 0 {
+				start += int64(i) + 1
+				break
+			}
+		}
+	}
+	if size-start > maxText {
+		return nil, errTooLong
+	}
+	text := make([]byte, size-start)
+	return text, readAt(r, text, start)
+}
+
+// readAt fills b. A file that was cut meanwhile is an error.
+func readAt(r io.ReaderAt, b []byte, at int64) error {
+	n, err := r.ReadAt(b, at)
+	switch {
+	case n == len(b):
+		return nil
+	case err == io.EOF:
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// decode reads UTF-8 as browsers do: each part of what could have become a character is one U+FFFD.
+func decode(b []byte) string {
+	if utf8.Valid(b) {
+		return string(b)
+	}
+	var s strings.Builder
+	s.Grow(len(b))
+	for len(b) > 0 {
+		r, n := utf8.DecodeRune(b)
+		if r == utf8.RuneError && n == 1 {
+			n = begun(b)
+		}
+		s.WriteRune(r)
+		b = b[n:]
+	}
+	return s.String()
+}
+
+// begun returns how many bytes at the beginning of b, which is no character, could be the beginning of one; at least 1.
+func begun(b []byte) int {
+	size, low, high := 1, byte(0x80), byte(0xbf) // of the second byte
+	switch c := b[0]; {
+	case 0xc2 <= c && c <= 0xdf:
+		size = 2
+	case 0xe0 <= c && c <= 0xef:
+		size = 3
+	case 0xf0 <= c && c <= 0xf4:
+		size = 4
+	}
+	switch b[0] {
+	case 0xe0:
+		low = 0xa0
+	case 0xed:
+		high = 0x9f
+	case 0xf0:
+		low = 0x90
+	case 0xf4:
+		high = 0x8f
+	}
+	n := 1
+	for n < size && n < len(b) && low <= b[n] && b[n] <= high {
+		n, low, high = n+1, 0x80, 0xbf
+	}
+	return n
+}

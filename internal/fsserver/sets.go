@@ -1,0 +1,157 @@
+package fsserver
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rootbound/rootbound/rootfs"
+	"github.com/rootbound/rootbound/roots"
+)
+
+const (
+	// maxSets is how many sets are held open. Over stdio one is in use, and another for a moment when roots change.
+	maxSets = 4
+	// idle is how long a set is held open that no call uses.
+	idle = time.Minute
+)
+
+// sets holds the sets of roots open that calls use, and for a while after. The zero value is ready to use.
+type sets struct {
+	mu   sync.Mutex
+	open []*openSet // the last used first
+}
+
+// openSet is a set of roots that is held open.
+type openSet struct {
+	asked roots.Set
+	once  sync.Once // opens it
+
+	// What once made:
+	set      roots.Set // what can be used of asked
+	fs       *rootfs.FS
+	problems []rootfs.Problem // the rest
+	err      error
+
+	// Under sets.mu:
+	users int
+	kept  bool        // it is in open; if not, its last user closes it
+	timer *time.Timer // ends it when it stays without users
+}
+
+// use returns the set, open. The caller calls done.
+func (c *sets) use(set roots.Set) (*openSet, error) {
+	c.mu.Lock()
+	var o *openSet
+	if i := slices.IndexFunc(c.open, func(o *openSet) bool { return o.asked.Equal(set) }); i >= 0 {
+		o = c.open[i]
+		c.open = slices.Delete(c.open, i, i+1)
+	} else {
+		o = &openSet{asked: set, kept: true}
+	}
+	c.open = slices.Insert(c.open, 0, o)
+	o.users++
+	if o.timer != nil {
+		o.timer.Stop()
+	}
+	if len(c.open) > maxSets {
+		c.drop(c.open[maxSets])
+	}
+	c.mu.Unlock()
+	o.once.Do(o.openRoots) // not under mu: a disk may be slow, and it is not the disk of the other sets
+	if o.err != nil || o.problems != nil {
+		c.mu.Lock()
+		c.drop(o) // the next call looks again
+		c.mu.Unlock()
+	}
+	if o.err != nil {
+		c.done(o)
+		return nil, o.err
+	}
+	return o, nil
+}
+
+// done says that a call does not use o any more.
+func (c *sets) done(o *openSet) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o.users--
+	switch {
+	case o.users > 0:
+	case !o.kept:
+		o.close()
+	default:
+		o.timer = time.AfterFunc(idle, func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if o.users == 0 {
+				c.drop(o)
+			}
+		})
+	}
+}
+
+// drop takes o out of the list and closes it, or leaves that to its last user. The caller holds mu.
+func (c *sets) drop(o *openSet) {
+	if !o.kept {
+		return
+	}
+	o.kept = false
+	c.open = slices.DeleteFunc(c.open, func(p *openSet) bool { return p == o })
+	if o.users == 0 {
+		o.timer.Stop()
+		o.close()
+	}
+}
+
+func (c *sets) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.open) > 0 {
+		c.drop(c.open[0])
+	}
+}
+
+func (o *openSet) close() {
+	if o.fs != nil {
+		o.fs.Close()
+	}
+}
+
+// openRoots opens what can be opened. A root that cannot be used now does not take the others with it; in its place there
+// is a hole, so that a root around it does not give its own rights there.
+func (o *openSet) openRoots() {
+	o.set = o.asked
+	if o.fs, o.err = rootfs.Open(o.set, rootfs.Options{}); o.err == nil {
+		return
+	}
+	if o.problems = rootfs.Check(o.asked); o.problems != nil {
+		dirs := o.asked.Dirs()
+		for i, d := range dirs {
+			if slices.ContainsFunc(o.problems, func(p rootfs.Problem) bool { return p.Dir.Path == d.Path }) {
+				dirs[i].Access = 0
+			}
+		}
+		o.set = roots.NewSet(dirs...)
+		o.fs, o.err = rootfs.Open(o.set, rootfs.Options{})
+	}
+	switch {
+	case o.err != nil:
+		o.err = refuse("Access denied - the allowed directories cannot be used now: %v", o.err)
+	case !readable(o.set):
+		var list []string
+		for _, p := range o.problems {
+			list = append(list, fmt.Sprintf("%s is %s", show(p.Dir.Path), p.Trouble))
+		}
+		o.err = refusal("Access denied - none of the allowed directories can be used now: " + strings.Join(list, ", "))
+	}
+}
+
+// readable reports whether there is anything that may be read.
+func readable(set roots.Set) bool {
+	return slices.ContainsFunc(set.Dirs(), mayRead)
+}
+
+func mayRead(d roots.Dir) bool { return d.Access&roots.Read != 0 }
