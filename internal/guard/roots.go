@@ -34,12 +34,15 @@ type session struct {
 	waiting  []func() // requests that wait for the client's answer
 	greeted  bool     // the server had its handshake
 	fetched  bool     // the server has asked for the list
+	eager    bool     // it did so while no call was open: it asks on its own, not when a call needs the list
+	open     int      // calls that the server has
 	template *exchange.Request
 	settling *settling
 	told     roots.Set // what the server was last given, by list or at its start
 }
 
-// settling is the time after a change in which calls wait until the server knows.
+// settling is the time after a change in which calls wait until the server knows: one that fetches the list on its own
+// would judge the next call by the old one.
 type settling struct {
 	over   chan struct{}
 	once   sync.Once
@@ -297,8 +300,16 @@ func (s *session) settle(ctx context.Context, r *exchange.Request, reply func(ex
 
 func (s *session) send(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
 	c := *r
-	c.Roots = s.state().Set
-	s.forward(ctx, &c, reply)
+	s.mu.Lock()
+	c.Roots = s.tracker.State().Set
+	s.open++
+	s.mu.Unlock()
+	s.forward(ctx, &c, func(o exchange.Outcome) {
+		s.mu.Lock()
+		s.open--
+		s.mu.Unlock()
+		reply(o)
+	})
 }
 
 // denied asks the client once more when a path is denied: it may have forgotten to tell of a change. Again judges the
@@ -326,7 +337,8 @@ func (s *session) announce(before, after roots.Set) {
 	}
 	stale := w.widens || s.g.opt.RestartNarrowed && !after.Covers(s.told)
 	restart := s.g.opt.Restart != nil && !fetched && stale
-	if fetched && !s.g.opt.Quiet || restart {
+	wait := s.eager && !s.g.opt.Quiet
+	if wait || restart {
 		s.settling = w
 	}
 	s.mu.Unlock()
@@ -339,7 +351,7 @@ func (s *session) announce(before, after roots.Set) {
 	}
 	s.g.note(&calllog.Record{Kind: calllog.ListChanged, Session: s.id(), Method: "roots/list", From: calllog.Guard, To: calllog.Server})
 	s.next.Handle(context.Background(), exchange.Own(template, "notifications/roots/list_changed", nil), func(exchange.Outcome) {})
-	if fetched {
+	if wait {
 		time.AfterFunc(settleLimit, func() { s.late(w) })
 	}
 }
@@ -403,7 +415,7 @@ func (s *session) list(q exchange.Question) exchange.Answer {
 // answeredServer is called when the server has the list: with a ping behind it we know when it has read it.
 func (s *session) answeredServer() {
 	s.mu.Lock()
-	s.fetched, s.told = true, s.tracker.State().Set
+	s.fetched, s.told, s.eager = true, s.tracker.State().Set, s.eager || s.open == 0
 	w, template := s.settling, s.template
 	if w != nil {
 		w.asked = true
