@@ -279,7 +279,9 @@ func (r *running) serve(ctx context.Context, f config.Flags, plan *config.Plan, 
 	watch, stop := context.WithCancel(ctx)
 	go r.guard.Watch(watch)
 	go config.Watch(watch, r.app.system(), f, plan, r.changed)
-	go calllog.Prune(filepath.Dir(r.log.Path()), r.policy) // what cannot be removed now is removed another time
+	if path := r.log.Path(); path != "" {
+		go calllog.Prune(filepath.Dir(path), r.policy) // what cannot be removed now is removed another time
+	}
 	err := transport.ServeStdio(ctx, r.app.in, r.app.out, h, transport.StdioOptions{Report: r.report})
 	stop()
 	var lost *transport.ExitError

@@ -32,7 +32,8 @@ type Client struct {
 	initialized *wire.Message        // the answer to initialize
 	initParams  []byte
 	listening   bool
-	drained     chan struct{} // closed and dropped when no request is open any more; nil when nobody waits
+	unsent      int           // requests whose answers were not sent yet
+	drained     chan struct{} // closed and dropped when there are none any more; nil when nobody waits
 }
 
 // NewClient returns the edge of a client that is written to by out and whose requests go to next. The session ends when
@@ -119,6 +120,7 @@ func (c *Client) request(m *wire.Message, b *batch) {
 		return
 	}
 	c.open[k.key] = k
+	c.unsent++
 	c.mu.Unlock()
 	if m.Method() == "initialize" {
 		c.client(m)
@@ -137,7 +139,10 @@ func (k *call) end(method string, o exchange.Outcome) {
 	}
 	k.done = true
 	k.mu.Unlock()
-	defer c.remove(k.key)
+	c.mu.Lock()
+	delete(c.open, k.key) // before the answer goes: the client may use the id again as soon as it has it
+	c.mu.Unlock()
+	defer c.sent()
 	if o.Msg != nil {
 		answer := o.Msg.WithID(k.id)
 		if method == "initialize" && answer.Result() != nil {
@@ -150,12 +155,12 @@ func (k *call) end(method string, o exchange.Outcome) {
 	k.cancel(context.Canceled)
 }
 
-// remove ends what is open under key, after its answer was sent.
-func (c *Client) remove(key string) {
+// sent counts an answer that was sent.
+func (c *Client) sent() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.open, key)
-	if len(c.open) == 0 && c.drained != nil {
+	c.unsent--
+	if c.unsent == 0 && c.drained != nil {
 		close(c.drained)
 		c.drained = nil
 	}
@@ -169,7 +174,7 @@ func (c *Client) Drained() <-chan struct{} {
 		c.drained = make(chan struct{})
 	}
 	drained := c.drained
-	if len(c.open) == 0 {
+	if c.unsent == 0 {
 		close(c.drained)
 		c.drained = nil
 	}

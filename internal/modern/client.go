@@ -38,7 +38,8 @@ type Client struct {
 	open   map[string]*call // by the id the client waits for now
 	parked []*call          // given back, the oldest first
 
-	drained chan struct{} // closed and dropped when nothing but subscriptions is open any more; nil when nobody waits
+	unsent  int           // requests, but for subscriptions, whose answers were not sent yet
+	drained chan struct{} // closed and dropped when there are none any more; nil when nobody waits
 }
 
 // NewClient returns the edge of a client that is written to by out and whose requests go to next. Report is told of
@@ -166,9 +167,7 @@ func (c *Client) request(m *wire.Message) {
 	k.token, _ = wire.Get(m.Meta(), "progressToken")
 	k.ctx, k.cancel = context.WithCancelCause(c.session.Context())
 	r.Caller = k
-	c.mu.Lock()
-	c.open[m.Key()] = k
-	c.mu.Unlock()
+	c.opened(m, k)
 	c.next.Handle(k.ctx, r, k.end)
 }
 
@@ -218,14 +217,35 @@ func (k *call) sealed(o exchange.Outcome) *wire.Message {
 	return o.Msg.WithResult(wire.SetMember(o.Msg.Result(), wire.Quote(state), "requestState"))
 }
 
-// quiet reports whether nothing but subscriptions is open. The caller holds mu.
-func (c *Client) quiet() bool {
-	for _, k := range c.open {
-		if !k.listen {
-			return false
-		}
+// close ends what is open under an id, before its answer goes: the client may use the id again as soon as it has it.
+func (c *Client) close(id []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.open, wire.IDKey(id))
+}
+
+// opened puts k under the id that the client waits for now.
+func (c *Client) opened(m *wire.Message, k *call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open[m.Key()] = k
+	if !k.listen {
+		c.unsent++
 	}
-	return true
+}
+
+// sent counts an answer that was sent.
+func (c *Client) sent(k *call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k.listen {
+		return
+	}
+	c.unsent--
+	if c.unsent == 0 && c.drained != nil {
+		close(c.drained)
+		c.drained = nil
+	}
 }
 
 // Drained is closed when every request of the client but its subscriptions was answered.
@@ -236,7 +256,7 @@ func (c *Client) Drained() <-chan struct{} {
 		c.drained = make(chan struct{})
 	}
 	drained := c.drained
-	if c.quiet() {
+	if c.unsent == 0 {
 		close(c.drained)
 		c.drained = nil
 	}
@@ -325,9 +345,9 @@ func (k *call) giveBack() {
 	}
 	id := k.id
 	k.id = nil
+	c.close(id)
 	var oldest *call
 	c.mu.Lock()
-	delete(c.open, wire.IDKey(id))
 	if len(c.parked) >= maxParked {
 		oldest = c.parked[0]
 		c.parked = c.parked[1:]
@@ -339,6 +359,7 @@ func (k *call) giveBack() {
 		go oldest.abandon()
 	}
 	c.out.Send(wire.NewResult(id, exchange.InputRequired(qs, k.state)))
+	c.sent(k)
 }
 
 // abandon gives up a request whose retry does not come: its context ends, and those behind are told.
@@ -388,9 +409,7 @@ func (c *Client) resume(m *wire.Message, state string) {
 	k.timer.Stop()
 	k.id, k.meta, k.state = m.ID(), m.Meta(), ""
 	k.token, _ = wire.Get(m.Meta(), "progressToken")
-	c.mu.Lock()
-	c.open[m.Key()] = k
-	c.mu.Unlock()
+	c.opened(m, k)
 
 	responses, _ := wire.Get(m.Params(), "inputResponses")
 	var full []*asks

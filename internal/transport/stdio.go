@@ -46,8 +46,14 @@ func ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h exchange.Han
 		err = context.Cause(ctx)
 	}
 	session.End(errClientGone)
-	if werr := w.Wait(); err == nil && werr != nil {
-		err = werr
+	written := make(chan error, 1)
+	go func() { written <- w.Wait() }()
+	select {
+	case werr := <-written:
+		if err == nil {
+			err = werr
+		}
+	case <-time.After(lingerTime): // it does not read
 	}
 	return err
 }
