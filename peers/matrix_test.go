@@ -149,12 +149,15 @@ func everythingPlan(dir string) (plan, []string) {
 		call("echo", args{"message": strings.Repeat("x", 1<<20)}),
 		call("get-annotated-message", args{"messageType": "error", "includeImage": true}),
 		call("get-resource-links", args{"count": 2}),
+		call("gzip-file-as-resource", args{"name": "a.gz", "data": "data:text/plain,hello", "outputType": "resource"}),
 		call("get-structured-content", args{"location": "Chicago"}),
 		call("get-sum", args{"a": 1, "b": 2.5}),
 		call("get-tiny-image", nil),
 		call("get-roots-list", nil),
 		call("trigger-sampling-request", args{"prompt": "say something", "maxTokens": 10}),
 		call("trigger-elicitation-request", nil),
+		call("trigger-url-elicitation", args{"url": "https://example.com/"}), // of no client here
+		call("simulate-research-query", args{"topic": "roots"}),              // only as a task
 		{Do: "call", Tool: "trigger-long-running-operation", Arguments: args{"duration": 0.2, "steps": 4}, Progress: true},
 		{Do: "call", Tool: "trigger-long-running-operation", Arguments: args{"duration": 2, "steps": 40}, Progress: true, Cancel: true},
 		{Do: "subscribe", URI: "demo://resource/static/document/features.md"},
