@@ -34,7 +34,8 @@ type session struct {
 	waiting  []func() // requests that wait for the client's answer
 	greeted  bool     // the server had its handshake
 	fetched  bool     // the server has asked for the list
-	eager    bool     // it did so while no call was open: it asks on its own, not when a call needs the list
+	passed   bool     // it let the last change pass without asking
+	lazy     bool     // it did, and asked in mid-call then: it asks when a call needs the list, not when it is told
 	open     int      // calls that the server has
 	template *exchange.Request
 	settling *settling
@@ -337,7 +338,7 @@ func (s *session) announce(before, after roots.Set) {
 	}
 	stale := w.widens || s.g.opt.RestartNarrowed && !after.Covers(s.told)
 	restart := s.g.opt.Restart != nil && !fetched && stale
-	wait := s.eager && !s.g.opt.Quiet
+	wait := fetched && !s.lazy && !s.g.opt.Quiet
 	if wait || restart {
 		s.settling = w
 	}
@@ -360,7 +361,9 @@ func (s *session) announce(before, after roots.Set) {
 // ones is started again with them.
 func (s *session) late(w *settling) {
 	s.mu.Lock()
-	again := s.settling == w && !w.asked && w.widens && s.g.opt.Restart != nil
+	passed := s.settling == w && !w.asked
+	again := passed && w.widens && s.g.opt.Restart != nil
+	s.passed = s.passed || passed
 	s.mu.Unlock()
 	if again {
 		s.restart(w)
@@ -415,7 +418,9 @@ func (s *session) list(q exchange.Question) exchange.Answer {
 // answeredServer is called when the server has the list: with a ping behind it we know when it has read it.
 func (s *session) answeredServer() {
 	s.mu.Lock()
-	s.fetched, s.told, s.eager = true, s.tracker.State().Set, s.eager || s.open == 0
+	s.fetched, s.told = true, s.tracker.State().Set
+	s.lazy = s.open > 0 && (s.lazy || s.passed)
+	s.passed = false
 	w, template := s.settling, s.template
 	if w != nil {
 		w.asked = true
