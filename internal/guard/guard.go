@@ -146,13 +146,18 @@ func (g *Guard) Watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			g.Look()
 		}
-		g.mu.Lock()
-		all := g.all()
-		g.mu.Unlock()
-		for _, s := range all {
-			s.look()
-		}
+	}
+}
+
+// Look looks once.
+func (g *Guard) Look() {
+	g.mu.Lock()
+	all := g.all()
+	g.mu.Unlock()
+	for _, s := range all {
+		s.look()
 	}
 }
 

@@ -181,6 +181,9 @@ func (p *player) expect(from *peer, who, want string) {
 	if !ok {
 		p.t.Fatalf("line %d: the %s's stream ended before %s", p.line, who, want)
 	}
+	if got == want {
+		return
+	}
 	var pattern strings.Builder
 	var names []string
 	at := 0
@@ -198,7 +201,7 @@ func (p *player) expect(from *peer, who, want string) {
 	pattern.WriteString(regexp.QuoteMeta(want[at:]))
 	found := regexp.MustCompile("^" + pattern.String() + "$").FindStringSubmatch(got)
 	if found == nil {
-		p.t.Fatalf("line %d: the %s got\n     %s\nwant %s", p.line, who, got, want)
+		p.t.Fatalf("line %d: the %s got\n     %.2000s\nwant %.2000s", p.line, who, got, want)
 	}
 	for i, name := range names {
 		if v, known := p.names[name]; known && v != found[i+1] {

@@ -1,0 +1,117 @@
+package guard_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/guard"
+	"github.com/rootbound/rootbound/internal/wire"
+	"github.com/rootbound/rootbound/roots"
+)
+
+// drive sends a line through h as a client whose questions go unanswered, and returns the reply.
+func drive(t *testing.T, ctx context.Context, h exchange.Handler, s *exchange.Session, line string) exchange.Outcome {
+	t.Helper()
+	m, err := wire.Scan([]byte(line), wire.Strict)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exchange.Do(ctx, h, &exchange.Request{Msg: &m, Session: s, Caller: caller{}})
+}
+
+// echo answers every request at once.
+var echo = exchange.HandlerFunc(func(_ context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+	if r.Msg.Kind() == wire.Request {
+		reply(exchange.Result(r, []byte(`{"content":[]}`)))
+	}
+})
+
+func resolved(t *testing.T) (dir string, set roots.Set) {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := roots.Resolve(dir, roots.ResolveOptions{Access: roots.ReadWrite, Origin: "--root"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, roots.NewSet(d)
+}
+
+const readCall = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","arguments":{"path":"DIR/f"}}}`
+
+// A client that declares roots and never answers costs one call five seconds, and the calls after it nothing for half a
+// minute; what is configured holds.
+func TestAClientThatNeverAnswersIsNotWaitedForTwice(t *testing.T) {
+	dir, set := resolved(t)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		s := exchange.NewSession(ctx)
+		s.SetClient(exchange.Client{Capabilities: []byte(`{"roots":{}}`)})
+		h := guard.New(guard.Options{Server: "s", Configured: set}).Wrap(echo)
+		drive(t, ctx, h, s, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}`)
+		line := strings.ReplaceAll(readCall, "DIR", dir)
+		for i, want := range []time.Duration{roots.AnswerLimit, 0, 0} {
+			begun := time.Now()
+			o := drive(t, ctx, h, s, line)
+			if took := time.Since(begun); took != want {
+				t.Errorf("call %d took %v, want %v", i, took, want)
+			}
+			if o.Msg == nil || o.Msg.Result() == nil || strings.Contains(string(o.Msg.Bytes()), "Refused") {
+				t.Errorf("call %d got %v", i, o.Msg)
+			}
+		}
+		time.Sleep(31 * time.Second)
+		begun := time.Now()
+		drive(t, ctx, h, s, line)
+		if took := time.Since(begun); took > roots.AnswerLimit {
+			t.Errorf("after half a minute a call took %v", took)
+		}
+	})
+}
+
+// A root that vanishes is refused within two seconds, one that returns is allowed again.
+func TestARootThatVanishesAndReturns(t *testing.T) {
+	dir, _ := resolved(t)
+	root := filepath.Join(dir, "root")
+	if err := os.Mkdir(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	d, err := roots.Resolve(root, roots.ResolveOptions{Access: roots.ReadWrite})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var warnings []string
+	g := guard.New(guard.Options{Server: "s", Configured: roots.NewSet(d), Warn: func(s string) { warnings = append(warnings, s) }})
+	h := g.Wrap(echo)
+	s := exchange.NewSession(t.Context())
+	line := strings.ReplaceAll(readCall, "DIR", root)
+	refused := func() bool {
+		return strings.Contains(string(drive(t, t.Context(), h, s, line).Msg.Bytes()), "Refused")
+	}
+	if refused() {
+		t.Fatal("a path in the root is refused")
+	}
+	if err := os.Rename(root, root+".away"); err != nil {
+		t.Fatal(err)
+	}
+	g.Look()
+	if !refused() || len(warnings) == 0 {
+		t.Errorf("a path in a root that is gone is allowed; warnings %q", warnings)
+	}
+	if err := os.Rename(root+".away", root); err != nil {
+		t.Fatal(err)
+	}
+	g.Look()
+	if refused() {
+		t.Error("a path in a root that is back is refused")
+	}
+}

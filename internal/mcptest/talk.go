@@ -1,0 +1,356 @@
+package mcptest
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// TalkFailed is the exit code of Talk for a talk that did not go as it is written.
+const TalkFailed = 99
+
+// Talk is a program: it starts a command and talks to it as an MCP client does, as the file args[0] says; the command is
+// the rest of args. What is said and answered is printed on out, and what the command says on its standard error goes to
+// errw. Every wait ends with what is waited for, so a talk needs no pauses. It returns the exit code of the command, or
+// TalkFailed. A line of a talk is one of
+//
+//	# a remark
+//	hello [URI…]        the handshake, and the list of tools; with URIs as a client that has these roots
+//	roots [URI…]        the client has other roots from now on, and says so
+//	call TOOL [ARGS]    calls a tool, ARGS is a JSON object, and waits for the answer
+//	= PATTERN           the answer was a result, and its text matches
+//	! PATTERN           the answer was an error or a refusal, and its text matches
+//	heard PATTERN       waits for a notification that matches
+//	stdout PATTERN      waits for a line that matches, of a command that is no server
+//	stderr PATTERN      waits for a line on standard error that matches
+//	$ COMMAND           runs a command in a shell, which must succeed
+//	interrupt           sends the command an interrupt
+//
+// PATTERN is a regular expression in which "." is any character, also the end of a line. ${NAME} is the value of an
+// environment variable; in a pattern it stands for itself.
+func Talk(args []string, out, errw io.Writer) int {
+	if len(args) < 2 {
+		fmt.Fprintln(errw, "usage: client TALK COMMAND [ARG…]")
+		return 2
+	}
+	text, err := os.ReadFile(args[0])
+	if err != nil {
+		fmt.Fprintln(errw, err)
+		return 2
+	}
+	code, err := talk(string(text), args[1:], out, errw)
+	if err != nil {
+		fmt.Fprintf(errw, "client: %s:%v\n", args[0], err)
+		return TalkFailed
+	}
+	return code
+}
+
+func talk(text string, command []string, out, errw io.Writer) (int, error) {
+	cmd := exec.Command(command[0], command[1:]...)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return 0, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return 0, err
+	}
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		return 0, err
+	}
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	t := &talker{cmd: cmd, out: out, in: stdin, stdout: lines(stdout, nil), stderr: lines(stderr, errw)}
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		if err := t.play(line); err != nil {
+			cmd.Process.Kill()
+			t.end()
+			return 0, fmt.Errorf("%d: %s: %w", number, line, err)
+		}
+	}
+	return t.end(), nil
+}
+
+// lines returns the lines of r as they come, and copies them to w.
+func lines(r io.Reader, w io.Writer) <-chan string {
+	c := make(chan string, 1024)
+	go func() {
+		defer close(c)
+		s := bufio.NewReader(r)
+		for {
+			line, err := s.ReadString('\n')
+			if line != "" {
+				if w != nil {
+					io.WriteString(w, line)
+				}
+				c <- strings.TrimSuffix(line, "\n")
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return c
+}
+
+// talker is the client of one talk.
+type talker struct {
+	cmd            *exec.Cmd
+	in             io.WriteCloser
+	out            io.Writer
+	stdout, stderr <-chan string
+
+	id     int
+	roots  []string
+	heard  []string // notifications that nobody waited for yet
+	answer struct {
+		failed bool
+		text   string
+	}
+}
+
+var errEnded = errors.New("the command ended")
+
+func next(c <-chan string) (string, error) {
+	select {
+	case line, ok := <-c:
+		if !ok {
+			return "", errEnded
+		}
+		return line, nil
+	case <-time.After(Patience):
+		return "", fmt.Errorf("nothing came within %v", Patience)
+	}
+}
+
+// end closes the command's input and waits for its end.
+func (t *talker) end() int {
+	t.in.Close()
+	for _, c := range []<-chan string{t.stdout, t.stderr} {
+		for line := range c {
+			if c == t.stdout {
+				fmt.Fprintln(t.out, line)
+			}
+		}
+	}
+	t.cmd.Wait() // the code says it
+	return t.cmd.ProcessState.ExitCode()
+}
+
+func (t *talker) play(line string) error {
+	verb, rest, _ := strings.Cut(line, " ")
+	rest = strings.TrimSpace(rest)
+	if !slices.Contains([]string{"=", "!", "heard", "stdout", "stderr"}, verb) {
+		rest = variable.ReplaceAllStringFunc(rest, value)
+		if verb != "$" {
+			fmt.Fprintf(t.out, "> %s\n", strings.TrimSpace(verb+" "+rest))
+		}
+		return t.do(verb, rest)
+	}
+	pattern, err := regexp.Compile("(?s)" + variable.ReplaceAllStringFunc(rest, func(m string) string { return regexp.QuoteMeta(value(m)) }))
+	if err != nil {
+		return err
+	}
+	switch verb {
+	case "=", "!":
+		if t.answer.failed != (verb == "!") || !pattern.MatchString(t.answer.text) {
+			return errors.New("the answer is another one")
+		}
+		return nil
+	case "heard":
+		return t.hear(pattern)
+	case "stdout":
+		return find(t.stdout, pattern)
+	default:
+		return find(t.stderr, pattern)
+	}
+}
+
+var variable = regexp.MustCompile(`\$\{[A-Za-z_]+\}`)
+
+func value(reference string) string { return os.Getenv(reference[2 : len(reference)-1]) }
+
+func find(c <-chan string, pattern *regexp.Regexp) error {
+	for {
+		line, err := next(c)
+		if err != nil || pattern.MatchString(line) {
+			return err
+		}
+	}
+}
+
+func (t *talker) do(verb, rest string) error {
+	switch verb {
+	case "hello":
+		t.roots = strings.Fields(rest)
+		capabilities := object{}
+		if len(t.roots) > 0 {
+			capabilities["roots"] = object{"listChanged": true}
+		}
+		if err := t.request("initialize", object{
+			"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": object{"name": "client", "version": "1"},
+		}); err != nil || t.answer.failed {
+			return errors.Join(err, t.refused())
+		}
+		if err := t.send(object{"method": "notifications/initialized"}); err != nil {
+			return err
+		}
+		if err := t.request("tools/list", object{}); err != nil {
+			return err
+		}
+		return t.refused()
+	case "roots":
+		t.roots = strings.Fields(rest)
+		return t.send(object{"method": "notifications/roots/list_changed"})
+	case "call":
+		tool, args, _ := strings.Cut(rest, " ")
+		if args == "" {
+			args = "{}"
+		}
+		if err := t.request("tools/call", object{"name": tool, "arguments": json.RawMessage(args)}); err != nil {
+			return err
+		}
+		word := "ok"
+		if t.answer.failed {
+			word = "refused"
+		}
+		_, err := fmt.Fprintf(t.out, "%s: %s\n", word, t.answer.text)
+		return err
+	case "$":
+		fmt.Fprintf(t.out, "$ %s\n", rest)
+		cmd := exec.Command("sh", "-c", rest)
+		text, err := cmd.CombinedOutput()
+		t.out.Write(text)
+		return err
+	case "interrupt":
+		return t.cmd.Process.Signal(os.Interrupt)
+	}
+	return errors.New("no line of a talk begins like this")
+}
+
+func (t *talker) refused() error {
+	if t.answer.failed {
+		return errors.New(t.answer.text)
+	}
+	return nil
+}
+
+func (t *talker) send(m object) error {
+	m["jsonrpc"] = "2.0"
+	return json.NewEncoder(t.in).Encode(m)
+}
+
+type talkMessage struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Result json.RawMessage `json:"result"`
+	Error  *struct{ Message string }
+}
+
+// request sends a request, and waits for its answer while it answers what the server asks.
+func (t *talker) request(method string, params object) error {
+	t.id++
+	if err := t.send(object{"id": t.id, "method": method, "params": params}); err != nil {
+		return err
+	}
+	for {
+		m, line, err := t.receive()
+		switch {
+		case err != nil:
+			return err
+		case m.Method != "":
+			t.heard = append(t.heard, line)
+		case string(m.ID) == fmt.Sprint(t.id):
+			t.take(m)
+			return nil
+		default:
+			return fmt.Errorf("an answer to nothing came: %s", line)
+		}
+	}
+}
+
+// receive returns the next message that is no question.
+func (t *talker) receive() (talkMessage, string, error) {
+	for {
+		line, err := next(t.stdout)
+		if err != nil {
+			return talkMessage{}, "", err
+		}
+		var m talkMessage
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			return m, line, fmt.Errorf("no message came: %s", line)
+		}
+		if m.Method == "" || m.ID == nil {
+			return m, line, nil
+		}
+		reply := object{"id": m.ID}
+		switch m.Method {
+		case "roots/list":
+			list := []object{}
+			for _, uri := range t.roots {
+				list = append(list, object{"uri": uri})
+			}
+			reply["result"] = object{"roots": list}
+		case "ping":
+			reply["result"] = object{}
+		default:
+			reply["error"] = object{"code": -32601, "message": "there is no " + m.Method}
+		}
+		if err := t.send(reply); err != nil {
+			return m, line, err
+		}
+	}
+}
+
+// take keeps an answer: the text that a tool gave, or what else it is.
+func (t *talker) take(m talkMessage) {
+	if m.Error != nil {
+		t.answer.failed, t.answer.text = true, m.Error.Message
+		return
+	}
+	var result struct {
+		Content []struct{ Text string }
+		IsError bool
+	}
+	json.Unmarshal(m.Result, &result) // what is no result of a tool has no text
+	var texts []string
+	for _, c := range result.Content {
+		texts = append(texts, c.Text)
+	}
+	t.answer.failed, t.answer.text = result.IsError, strings.Join(texts, "\n")
+}
+
+func (t *talker) hear(pattern *regexp.Regexp) error {
+	for {
+		for i, line := range t.heard {
+			if pattern.MatchString(line) {
+				t.heard = slices.Delete(t.heard, i, i+1)
+				return nil
+			}
+		}
+		m, line, err := t.receive()
+		switch {
+		case err != nil:
+			return err
+		case m.Method == "":
+			return fmt.Errorf("an answer to nothing came: %s", line)
+		}
+		t.heard = append(t.heard, line)
+	}
+}
