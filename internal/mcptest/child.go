@@ -1,6 +1,7 @@
 package mcptest
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"net"
@@ -56,14 +57,14 @@ func relay(path string) int {
 		io.Copy(conn, os.Stdin)
 		conn.(*net.UnixConn).CloseWrite()
 	}()
-	buf := make([]byte, 64<<10)
+	r := bufio.NewReader(conn)
 	for {
-		n, err := conn.Read(buf)
-		if rest, ok := strings.CutPrefix(string(buf[:n]), "!exit "); ok {
+		line, err := r.ReadString('\n')
+		if rest, ok := strings.CutPrefix(line, "!exit "); ok {
 			code, _ := strconv.Atoi(strings.TrimSpace(rest))
 			return code
 		}
-		if _, werr := os.Stdout.Write(buf[:n]); werr != nil || err != nil {
+		if _, werr := os.Stdout.WriteString(line); werr != nil || err != nil {
 			return 0
 		}
 	}

@@ -69,7 +69,9 @@ func (p *peerServer) send(m object) {
 	p.out.Encode(m) // a client that does not read any more has closed our input, too
 }
 
-func (p *peerServer) answer(id json.RawMessage, result any) { p.send(object{"id": id, "result": result}) }
+func (p *peerServer) answer(id json.RawMessage, result any) {
+	p.send(object{"id": id, "result": result})
+}
 
 func (p *peerServer) text(id json.RawMessage, text string, err error) {
 	if err != nil {
