@@ -7,7 +7,6 @@ import (
 
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/wire"
-	"github.com/rootbound/rootbound/rootfs"
 )
 
 const (
@@ -30,13 +29,19 @@ type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// outsideError is the refusal of a path that is in no root: the stages in front may know of newer roots.
-type outsideError struct {
+func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
+
+// denial is the refusal of a path because of the roots. The stages in front log it, and may get to know of other roots.
+type denial struct {
 	refusal
-	path string
+	code string // as the log has it
+	path string // absolute, as the text has it, or "" when it is not known
 }
 
-func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
+const (
+	codeOutside = "outside"
+	codeNoRoots = "no-roots"
+)
 
 // call answers tools/call. What goes wrong in a tool is a result that the model reads.
 func (s *Server) call(ctx context.Context, r *exchange.Request) exchange.Outcome {
@@ -48,16 +53,16 @@ func (s *Server) call(ctx context.Context, r *exchange.Request) exchange.Outcome
 	case ctx.Err() != nil:
 		return exchange.Cancelled
 	case err != nil:
-		if outside := (outsideError{}); errors.As(err, &outside) {
-			r.Trail.Add(exchange.Note{Stage: "fs", Denied: true, Code: string(rootfs.OutsideRoots), Text: err.Error(), Path: outside.path})
+		if d := (denial{}); errors.As(err, &d) {
+			r.Trail.Add(exchange.Note{Stage: "fs", Denied: true, Code: d.code, Text: err.Error(), Path: d.path})
 		}
 		return s.toolError(r, err.Error())
 	}
 	return s.text(r, text)
 }
 
-// errNothingAllowed is what every call is answered while there is no directory.
-const errNothingAllowed = refusal("No directory is allowed, so there is nothing to work on: none is configured, or the client's list of " +
+// nothingAllowed is what every call is answered while there is no directory.
+const nothingAllowed = refusal("No directory is allowed, so there is nothing to work on: none is configured, or the client's list of " +
 	"roots leaves none. Name one when the server is started, as in `rootbound fs DIR`.")
 
 func (s *Server) run(ctx context.Context, r *exchange.Request) (string, error) {
@@ -66,20 +71,20 @@ func (s *Server) run(ctx context.Context, r *exchange.Request) (string, error) {
 	if t == nil {
 		return "", refuse("MCP error -32602: Tool %.100s not found", name)
 	}
-	if !readable(r.Roots) {
-		return "", errNothingAllowed
-	}
 	given, _ := wire.Get(r.Msg.Params(), "arguments")
 	args, err := t.check(given)
-	if err != nil {
+	c := &call{ctx: ctx, args: args, home: s.home}
+	switch {
+	case !readable(r.Roots):
+		return "", denial{nothingAllowed, codeNoRoots, c.absolute()}
+	case err != nil:
 		return "", err
 	}
-	set, err := s.sets.use(r.Roots)
-	if err != nil {
+	if c.openSet, err = s.sets.use(r.Roots); err != nil {
 		return "", err
 	}
-	defer s.sets.done(set)
-	return t.run(&call{openSet: set, ctx: ctx, args: args, home: s.home})
+	defer s.sets.done(c.openSet)
+	return t.run(c)
 }
 
 // text is the outcome of a tool that answers with text.

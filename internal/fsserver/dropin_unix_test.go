@@ -3,16 +3,20 @@
 package fsserver
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/wire"
 	"github.com/rootbound/rootbound/roots"
 )
 
@@ -48,6 +52,9 @@ func tree(t testing.TB, files map[string]string) string {
 	return w
 }
 
+// canary is the text of every file outside.
+const canary = "what nobody may read\n"
+
 // session is what a client of the drop-in tests works on: two roots, what lies beside them, and links between all.
 var session = map[string]string{
 	"R/a.txt":        "l1\nl2\nl3\n",
@@ -73,10 +80,10 @@ var session = map[string]string{
 	"R/quo'te":       "q",
 	"S/a.txt":        "of S",
 	"S/b.txt":        "b",
-	"R-evil/x":       "canary",
-	"canary":         "canary",
+	"R-evil/x":       canary,
+	"canary":         canary,
 	"home/notes":     "at home",
-	"outside/canary": "canary",
+	"outside/canary": canary,
 	"typed":          "-> R",
 }
 
@@ -260,7 +267,7 @@ func TestTheWholeDiskAsARoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	server, set := newServer(t), roots.NewSet(d)
-	if got, _ := use(t, server, exchange.Legacy, set, "read_text_file", `{"path":"`+w+`/canary"}`); got != "canary" {
+	if got, _ := use(t, server, exchange.Legacy, set, "read_text_file", `{"path":"`+w+`/canary"}`); got != canary {
 		t.Errorf("read %q", got)
 	}
 	if got, _ := use(t, server, exchange.Legacy, set, "list_directory", `{"path":"/`+strings.TrimPrefix(w, "/")+`/S/"}`); got != "[FILE] a.txt\n[FILE] b.txt" {
@@ -288,9 +295,45 @@ func TestFilesAndHoles(t *testing.T) {
 	}
 }
 
+// The stages in front log a denial and may ask the client for newer roots: they are told of which path, and why.
+func TestDenialsAreNoted(t *testing.T) {
+	w := tree(t, session)
+	set := roots.NewSet(resolve(t, filepath.Join(w, "R"), roots.ReadOnly))
+	server := newServer(t)
+	for _, tt := range []struct {
+		set  roots.Set
+		path string
+		want []exchange.Note
+	}{
+		{set, "a.txt", nil},
+		{set, "nope", nil},
+		{set, "C:/x", nil},
+		{set, "$W/S/b.txt", []exchange.Note{{Code: "outside", Path: "$W/S/b.txt"}}},
+		{set, "file://$W/S/b.txt", []exchange.Note{{Code: "outside", Path: "$W/S/b.txt"}}},
+		{set, "../S/b.txt", []exchange.Note{{Code: "outside", Path: "$W/S/b.txt"}}},
+		{set, "across", []exchange.Note{{Code: "outside", Path: "$W/R/across"}}},
+		{roots.Set{}, "$W/R/a.txt", []exchange.Note{{Code: "no-roots", Path: "$W/R/a.txt"}}},
+		{roots.Set{}, "a.txt", []exchange.Note{{Code: "no-roots"}}},
+	} {
+		r := request(exchange.Modern, "tools/call", `{"name":"read_text_file","arguments":{"path":"`+strings.ReplaceAll(tt.path, "$W", w)+`"}}`, tt.set)
+		r.Trail = exchange.NewTrail("c1", time.Time{})
+		exchange.Do(t.Context(), server, r)
+		for i := range tt.want {
+			tt.want[i].Stage, tt.want[i].Denied, tt.want[i].Path = "fs", true, strings.ReplaceAll(tt.want[i].Path, "$W", w)
+		}
+		got := r.Trail.Notes()
+		for i := range got {
+			got[i].Text = ""
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.path, diff)
+		}
+	}
+}
+
 func TestErrorsAreShort(t *testing.T) {
 	set := roots.NewSet(resolve(t, t.TempDir(), roots.ReadOnly))
-	long := strings.Repeat("é", 1<<20)
+	long := strings.Repeat("é", 1<<17)
 	for _, args := range []string{
 		`{"path":"` + long + `"}`, `{"path":"/` + long + `"}`, `{"path":"file:///` + long + `"}`, `{"path":"file://` + long + `/x"}`, `{"path":"C:/` + long + `"}`,
 		`{"path":"` + strings.Repeat("x", 300) + `"}`,
@@ -337,12 +380,13 @@ func TestAnswersFitIntoOneLine(t *testing.T) {
 		{`{"path":"controls","tail":10}`, ""},
 	} {
 		r := request(exchange.Modern, "tools/call", `{"name":"read_text_file","arguments":`+tt.args+`}`, set)
-		if n := len(exchange.Do(t.Context(), server, r).Msg.Bytes()); n > 10<<20 {
+		answer := exchange.Do(t.Context(), server, r).Msg
+		if n := len(answer.Bytes()); n > 10<<20 {
 			t.Errorf("%s: the answer has %d bytes", tt.args, n)
 		}
-		got, isError := use(t, server, exchange.Modern, set, "read_text_file", tt.args)
-		if !strings.HasPrefix(got, tt.want) || isError != (tt.want != "") {
-			t.Errorf("%s: error %v, %.200q", tt.args, isError, got)
+		_, isError := wire.Get(answer.Result(), "isError")
+		if isError != (tt.want != "") || !bytes.Contains(answer.Result(), []byte(`"text":"`+tt.want)) {
+			t.Errorf("%s: error %v, %.200q", tt.args, isError, answer.Result())
 		}
 	}
 	if text, _ := use(t, server, exchange.Legacy, set, "read_text_file", `{"path":"most"}`); len(text) != maxText {
@@ -350,20 +394,39 @@ func TestAnswersFitIntoOneLine(t *testing.T) {
 	}
 }
 
-func TestLongListsSayWhatIsLeftOut(t *testing.T) {
-	w := tree(t, nil)
-	const n = 5000
-	for i := range n {
-		if err := os.WriteFile(filepath.Join(w, fmt.Sprintf("%05d%s", i, strings.Repeat("n", 240))), nil, 0o600); err != nil {
+// https://github.com/modelcontextprotocol/servers/pull/1027: the first and the last lines of a large file take no more memory
+// than those of a small one.
+func TestLinesOfAHugeFile(t *testing.T) {
+	dir := t.TempDir()
+	file, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	const size = 10 << 30 // most of it is a hole
+	for at, text := range map[int64]string{0: "first\nsecond\n", size: "\nlast but one\nlast"} {
+		if _, err := file.WriteAt([]byte(text), at); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, isError := use(t, newServer(t), exchange.Legacy, roots.NewSet(resolve(t, w, roots.ReadOnly)), "list_directory", `{"path":"."}`)
-	lines := strings.Split(got, "\n")
-	shown := len(lines) - 1
-	want := fmt.Sprintf("%d more names are not listed, because one answer carries at most %d bytes of them.", n-shown, maxList)
-	if isError || lines[shown] != want || len(got) > maxList+len(want)+1 || shown < 4000 {
-		t.Errorf("error %v, %d bytes, %d names, then %q", isError, len(got), shown, lines[shown])
+	server, set := newServer(t), roots.NewSet(resolve(t, dir, roots.ReadOnly))
+	for args, want := range map[string]string{
+		`{"path":"log","head":2}`: "first\nsecond",
+		`{"path":"log","tail":2}`: "last but one\nlast",
+		`{"path":"log","head":3}`: "EFBIG: ",
+		`{"path":"log","tail":3}`: "EFBIG: ",
+		`{"path":"log"}`:          "EFBIG: ",
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got, _ := use(t, server, exchange.Legacy, set, "read_text_file", args)
+		runtime.ReadMemStats(&after)
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %.100q, want %q", args, got, want)
+		}
+		if used := after.TotalAlloc - before.TotalAlloc; used > 8*maxText {
+			t.Errorf("%s allocated %d bytes", args, used)
+		}
 	}
 }
 

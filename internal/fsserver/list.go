@@ -11,6 +11,9 @@ import (
 	"github.com/rootbound/rootbound/roots"
 )
 
+// maxList is the longest list, in bytes.
+const maxList = 1 << 20
+
 // listDirectory lists one directory, by name.
 func listDirectory(c *call) (string, error) {
 	var entries []rootfs.Entry
@@ -21,35 +24,33 @@ func listDirectory(c *call) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return list(entries, maxList, func(name string) string { return roots.FileURI(filepath.Join(c.real(path), name)) }), nil
+}
+
+// list writes the names one a line, up to about a number of bytes, and how many are left out. A name that is not text is
+// written as uri has it.
+func list(entries []rootfs.Entry, most int, uri func(name string) string) string {
 	var text strings.Builder
-	real := ""
 	for i, e := range entries {
-		name := e.Name
-		if !utf8.ValidString(name) {
-			if real == "" {
-				real = c.real(path)
-			}
-			name = roots.FileURI(filepath.Join(real, name))
-		}
-		if text.Len()+len(name) > maxList {
-			fmt.Fprintf(&text, "\n%d more names are not listed, because one answer carries at most %d bytes of them.", len(entries)-i, maxList)
+		if text.Len() >= most {
+			fmt.Fprintf(&text, "\n%d more names are not listed, because one answer carries at most %d bytes of them.", len(entries)-i, most)
 			break
 		}
 		if i > 0 {
 			text.WriteByte('\n')
 		}
-		kind := "[FILE] "
+		kind, name := "[FILE] ", e.Name
 		if e.Type == fs.ModeDir {
 			kind = "[DIR] "
+		}
+		if !utf8.ValidString(name) {
+			name = uri(name)
 		}
 		text.WriteString(kind)
 		text.WriteString(name)
 	}
-	return text.String(), nil
+	return text.String()
 }
-
-// maxList is the longest list, in bytes.
-const maxList = 1 << 20
 
 // listAllowedDirectories lists the roots, under every spelling.
 func listAllowedDirectories(c *call) (string, error) {

@@ -2,6 +2,7 @@ package fsserver
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -46,18 +47,9 @@ func (c *call) at(op string, do func(path string) error) (string, error) {
 // paths returns the absolute paths that an argument can mean, in the order in which they are tried: itself, or, when it is
 // relative, what it is beneath each root. Nothing is cleaned: ".." means what it means to the system.
 func (c *call) paths(arg string) ([]string, error) {
-	path := arg
-	switch {
-	case isURI(arg):
-		var refused *roots.Error
-		var err error
-		if path, err = roots.ParseURI(arg); errors.As(err, &refused) {
-			return nil, refuse("Access denied - %s is not the URI of a file of this machine: %s", show(arg), refused.Fix)
-		}
-	case runtime.GOOS != "windows" && isDrivePath(arg):
-		return nil, refuse("Access denied - Windows-style path received on a POSIX host: %s", show(arg))
-	case c.home != "" && (arg == "~" || len(arg) > 1 && arg[0] == '~' && os.IsPathSeparator(arg[1])):
-		path = c.home + arg[1:]
+	path, err := c.expand(arg)
+	if err != nil {
+		return nil, err
 	}
 	if filepath.IsAbs(path) {
 		return []string{trimSeparators(path)}, nil
@@ -74,6 +66,32 @@ func (c *call) paths(arg string) ([]string, error) {
 		paths = append(paths, trimSeparators(base+string(filepath.Separator)+path))
 	}
 	return paths, nil
+}
+
+// expand returns the path of an argument that is a URI, or begins with the home directory, and any other as it is.
+func (c *call) expand(arg string) (string, error) {
+	switch {
+	case isURI(arg):
+		path, err := roots.ParseURI(arg)
+		if refused := (*roots.Error)(nil); errors.As(err, &refused) {
+			return "", refuse("Access denied - %s is not the URI of a file of this machine: %s", show(arg), refused.Fix)
+		}
+		return path, nil
+	case runtime.GOOS != "windows" && isDrivePath(arg):
+		return "", refuse("Access denied - Windows-style path received on a POSIX host: %s", show(arg))
+	case c.home != "" && (arg == "~" || len(arg) > 1 && arg[0] == '~' && os.IsPathSeparator(arg[1])):
+		return c.home + arg[1:], nil
+	}
+	return arg, nil
+}
+
+// absolute returns the path that the argument "path" means whatever the roots are, "" when there is none.
+func (c *call) absolute() string {
+	path, err := c.expand(c.args.text("path"))
+	if err != nil || !filepath.IsAbs(path) {
+		return ""
+	}
+	return path
 }
 
 // isURI reports whether an argument is a file URI and not a path.
@@ -153,11 +171,12 @@ func (c *call) outside(path string) error {
 			return refuse("Access denied - this allowed directory cannot be used now: %s is %s", show(d.Path), p.Trouble)
 		}
 	}
-	allowed := strings.Join(c.allowed(), ", ")
+	what, where := "path outside allowed directories", filepath.Clean(path)
 	if inside && mayRead(d) && !strings.Contains(path, "\x00") {
-		return outsideError{refusal("Access denied - symlink target outside allowed directories, or missing: " + show(filepath.Join(d.Path, rel)) + " not in " + allowed), path}
+		what, where = "symlink target outside allowed directories, or missing", filepath.Join(d.Path, rel)
 	}
-	return outsideError{refusal("Access denied - path outside allowed directories: " + show(filepath.Clean(path)) + " not in " + allowed), path}
+	text := fmt.Sprintf("Access denied - %s: %s not in %s", what, show(where), strings.Join(c.allowed(), ", "))
+	return denial{refusal(text), codeOutside, filepath.Clean(path)}
 }
 
 // allowed returns the paths under which the roots are served.

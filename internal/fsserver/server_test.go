@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/wire"
+	"github.com/rootbound/rootbound/rootfs"
 	"github.com/rootbound/rootbound/roots"
 )
 
@@ -286,6 +288,24 @@ func TestNothingAllowed(t *testing.T) {
 	}
 }
 
+func TestLongListsSayWhatIsLeftOut(t *testing.T) {
+	entries := []rootfs.Entry{{Name: "a"}, {Name: "b", Type: fs.ModeDir}, {Name: "c", Type: fs.ModeSymlink}, {Name: "d\xff", Type: fs.ModeNamedPipe}}
+	const all = "[FILE] a\n[DIR] b\n[FILE] c\n[FILE] <d\xff>"
+	for most, want := range map[int]string{
+		1:            "[FILE] a\n3 more names are not listed, because one answer carries at most 1 bytes of them.",
+		9:            "[FILE] a\n[DIR] b\n2 more names are not listed, because one answer carries at most 9 bytes of them.",
+		len(all) - 9: all,
+		1000:         all,
+	} {
+		if got := list(entries, most, func(name string) string { return "<" + name + ">" }); got != want {
+			t.Errorf("%d bytes:\n got %q\nwant %q", most, got, want)
+		}
+	}
+	if got := list(nil, 1, nil); got != "" {
+		t.Errorf("no names: %q", got)
+	}
+}
+
 func TestACancelledCallSaysNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a"), []byte("x"), 0o600); err != nil {
@@ -303,3 +323,5 @@ func TestACancelledCallSaysNothing(t *testing.T) {
 		}
 	}
 }
+
+func quoteJSON(s string) string { return string(wire.Quote(s)) }
