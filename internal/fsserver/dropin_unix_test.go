@@ -139,6 +139,8 @@ func TestDropIn(t *testing.T) {
 		{read, `{"path":"a.txt","tail":0.5}`, "l1\nl2\nl3\n"},
 		{read, `{"path":"a.txt","tail":-2}`, ""},
 		{read, `{"path":"crlf.txt","tail":2}`, "b\nc"},
+		{read, `{"path":"crlf.txt","tail":0.5}`, "a\nb\nc"},
+		{read, `{"path":"nope","tail":1}`, "!ENOENT: no such file or directory, stat '$W/R/nope'"},
 		{read, `{"path":"empty","tail":3}`, ""},
 		{read, `{"path":"newlines","tail":2}`, "\n"},
 		{read, `{"path":"one line","tail":1}`, "only"},

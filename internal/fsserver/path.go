@@ -17,6 +17,7 @@ import (
 // What is done, as the reference server's errors name it.
 const (
 	opOpen    = "open"
+	opStat    = "stat" // what it does first for the end of a file
 	opRead    = "read"
 	opScandir = "scandir"
 )
@@ -128,7 +129,7 @@ func (c *call) explain(op, path string, err error) error {
 	case rootfs.NotFound:
 		return node("ENOENT", "no such file or directory", op)
 	case rootfs.NotDirectory:
-		if op == opOpen {
+		if op != opScandir {
 			op = "realpath"
 		}
 		return node("ENOTDIR", "not a directory", op)

@@ -18,8 +18,12 @@ func readTextFile(c *call) (string, error) {
 	if head != 0 && tail != 0 {
 		return "", refusal("Cannot specify both head and tail parameters simultaneously")
 	}
+	op := opOpen
+	if tail != 0 {
+		op = opStat
+	}
 	var f *os.File
-	path, err := c.at(opOpen, func(path string) (err error) {
+	path, err := c.at(op, func(path string) (err error) {
 		f, err = c.fs.Open(path)
 		return err
 	})
@@ -42,9 +46,7 @@ func readTextFile(c *call) (string, error) {
 		text, err = firstLines(c.ctx, f, count(math.Ceil(head)), make([]byte, block))
 	case tail >= 1:
 		asked = fmt.Sprintf("tail %v", tail)
-		if text, err = lastLines(c.ctx, f, size, count(math.Trunc(tail)), make([]byte, block)); err == nil {
-			text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
-		}
+		text, err = lastLines(c.ctx, f, size, count(math.Trunc(tail)), make([]byte, block))
 	case size > maxText:
 		err = errTooLong
 	default:
@@ -59,6 +61,8 @@ func readTextFile(c *call) (string, error) {
 			show(c.real(path)), asked, maxText)
 	case err != nil:
 		return "", c.explain(opRead, path, err)
+	case tail > 0:
+		text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	}
 	return decode(text), nil
 }
