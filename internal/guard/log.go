@@ -88,6 +88,9 @@ func (g *Guard) call(r *exchange.Request) *calllog.Record {
 		if n.Denied {
 			rec.Verdict = calllog.Deny
 		}
+		if n.Path != "" {
+			rec.Paths = append(rec.Paths, calllog.Path{Given: n.Path, Resolved: n.Path, Verdict: calllog.Deny, Code: n.Code})
+		}
 		if n.Code != "" {
 			rec.Code, rec.Reason, rec.Fix = n.Code, n.Text, n.Fix
 		}

@@ -193,9 +193,8 @@ func (k *call) finish() {
 	c, o := k.edge, *k.outcome
 	id := k.id
 	k.finished, k.id = true, nil
-	c.mu.Lock()
-	delete(c.open, wire.IDKey(id))
-	c.mu.Unlock()
+	c.close(id)
+	defer c.sent(k)
 	// A subscription ends with its connection, whose end is no failure that anybody waits to hear of.
 	if over := k.listen && c.session.Context().Err() != nil; o.Msg != nil && !over {
 		c.out.Send(k.sealed(o).WithID(id))

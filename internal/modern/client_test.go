@@ -233,3 +233,30 @@ func TestACancelledRequestIsNotAnswered(t *testing.T) {
 	}
 	<-k.ctx.Done()
 }
+
+func TestDrainedWhenEverythingWasAnswered(t *testing.T) {
+	var answer []func(exchange.Outcome)
+	c := newClient(t, exchange.HandlerFunc(func(_ context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		answer = append(answer, func(o exchange.Outcome) { o.Msg = o.Msg.WithID(r.Msg.ID()); reply(o) })
+	}))
+	closed := func() bool {
+		select {
+		case <-c.edge.Drained():
+			return true
+		default:
+			return false
+		}
+	}
+	if !closed() {
+		t.Error("not drained before the first request")
+	}
+	c.say("%s", toolCall(1, "1", ""))
+	c.say("%s", strings.Replace(toolCall(2, "1", ""), "tools/call", exchange.Listen, 1))
+	if closed() {
+		t.Error("drained with an open request")
+	}
+	answer[0](exchange.Outcome{Msg: wire.NewResult([]byte("1"), []byte("{}"))})
+	if !closed() {
+		t.Error("not drained although only a subscription is open")
+	}
+}
