@@ -18,7 +18,7 @@ const (
 	settleLimit = time.Second
 	// settleMargin is what a server is given after it answered a ping behind the list: it may still be looking at the
 	// directories.
-	settleMargin = 20 * time.Millisecond
+	settleMargin = 100 * time.Millisecond
 	// askKey is the name of our question among those of a request.
 	askKey = "rootbound.roots"
 )
