@@ -1,0 +1,174 @@
+// Command bench measures what the guard costs, against peers that run beside it in the same run.
+//
+//	cd bench && go run . [--json] [case…]
+//
+// Cases are 1kb and 1mb (round trips through real processes), scan (one strict scan of a message), memory and start; none
+// named means all. It builds the guard from the module around it. A budget is a ratio to a peer where there is one: a time
+// says more of the machine than of the program. Peers and guard take turns, a block of calls each, for several rounds; what
+// is compared is the median of each block, and what is printed the median of the rounds with their middle half. Where that
+// half is wide, something else ran, and the number says little.
+//
+// Exit codes: 0 done, 1 error, 2 wrong usage, 3 a budget is missed. "go run" turns every failure into 1 and prints the
+// code.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	exitDone   = 0
+	exitError  = 1
+	exitUsage  = 2
+	exitMissed = 3
+)
+
+// bench is what every case needs.
+type bench struct {
+	self  string // this program, for the peers
+	guard string // the program that is measured
+	repo  string // the module around this one
+	dir   string // holds everything that is made; removed at the end
+	home  string // for what is started: without any configuration
+	root  string // the directory that the guard is given
+}
+
+// benchCase is one group of measurements. Its results keep their order.
+type benchCase struct {
+	name, title string
+	run         func(b *bench) ([]result, error)
+}
+
+var cases = []benchCase{
+	{"1kb", "round trip of a call of 1 KB, all processes on one CPU", oneKB},
+	{"1mb", "round trip of a call of 1 MB", oneMB},
+	{"scan", "strict scan of one message (go test -bench Scan ./internal/wire)", scan},
+	{"memory", "memory of the guard", memory},
+	{"start", "start of the guard", start},
+}
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+func run(args []string, out, errw io.Writer) int {
+	if len(args) > 0 {
+		if peer, ok := peers[args[0]]; ok {
+			return exitCode(errw, peer(args[1:]))
+		}
+	}
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(errw)
+	asJSON := flags.Bool("json", false, "print one JSON object instead of tables")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return exitDone
+		}
+		return exitUsage
+	}
+	chosen, err := choose(flags.Args())
+	if err != nil {
+		fmt.Fprintf(errw, "bench: error: %v\n", err)
+		return exitUsage
+	}
+	b, err := newBench(errw)
+	if err != nil {
+		return exitCode(errw, err)
+	}
+	defer os.RemoveAll(b.dir)
+	r := report{Machine: machine(), Commit: commit(b.repo), Load: load()}
+	if !*asJSON {
+		r.head(out)
+	}
+	for _, c := range chosen {
+		results, err := c.run(b)
+		if err != nil {
+			return exitCode(errw, fmt.Errorf("measuring %s: %w", c.name, err))
+		}
+		r.Cases = append(r.Cases, measured{c.name, c.title, results})
+		if !*asJSON {
+			r.Cases[len(r.Cases)-1].table(out)
+		}
+	}
+	if *asJSON {
+		enc := json.NewEncoder(out)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(r); err != nil {
+			return exitCode(errw, err)
+		}
+	} else {
+		r.foot(out)
+	}
+	if r.missed() > 0 {
+		return exitMissed
+	}
+	return exitDone
+}
+
+func exitCode(errw io.Writer, err error) int {
+	if err == nil {
+		return exitDone
+	}
+	fmt.Fprintf(errw, "bench: error: %v\n", err)
+	return exitError
+}
+
+// choose returns the named cases in their own order, all when none is named.
+func choose(names []string) ([]benchCase, error) {
+	if len(names) == 0 {
+		return cases, nil
+	}
+	var all []string
+	for _, c := range cases {
+		all = append(all, c.name)
+	}
+	for _, n := range names {
+		if !slices.Contains(all, n) {
+			return nil, fmt.Errorf("no case %q; there are %s", n, strings.Join(all, ", "))
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(cases), func(c benchCase) bool { return !slices.Contains(names, c.name) }), nil
+}
+
+// newBench builds the guard. Its caller removes dir.
+func newBench(errw io.Writer) (b *bench, err error) {
+	b = new(bench)
+	if b.self, err = os.Executable(); err != nil {
+		return nil, fmt.Errorf("finding this program: %w", err)
+	}
+	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/rootbound/rootbound")
+	list.Stderr = errw
+	repo, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("finding the guard's module (run this in its folder bench): %w", err)
+	}
+	b.repo = strings.TrimSpace(string(repo))
+	if b.dir, err = os.MkdirTemp("", "rootbound-bench"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			os.RemoveAll(b.dir)
+		}
+	}()
+	b.home, b.root = filepath.Join(b.dir, "home"), filepath.Join(b.dir, "workspace")
+	for _, dir := range []string{b.home, b.root} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	b.guard = filepath.Join(b.dir, "rootbound")
+	build := exec.Command("go", "build", "-C", b.repo, "-o", b.guard, "./cmd/rootbound")
+	build.Stdout, build.Stderr = errw, errw
+	if err := build.Run(); err != nil {
+		return nil, fmt.Errorf("building the guard: %w", err)
+	}
+	return b, nil
+}

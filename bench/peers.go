@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/rootbound/rootbound/internal/transport"
+)
+
+// peers are what this program is instead of a benchmark, by its first argument: the server behind every chain, and what
+// stands in the guard's place. What follows is the command behind them.
+var peers = map[string]func(args []string) error{
+	"echo":          func([]string) error { return echo(os.Stdin, os.Stdout) },
+	"copy":          func(args []string) error { return copyLines(args, false) },
+	"copy-blocking": func(args []string) error { return copyLines(args, true) },
+	"go-sdk":        proxy,
+	"edges":         edges,
+}
+
+// echo is a server with a tool that returns its text. It looks for the parts of a message where this program's client puts
+// them: what it costs is in every number.
+func echo(in io.Reader, out io.Writer) error {
+	r := bufio.NewReaderSize(in, 64<<10)
+	var line, answer []byte
+	for {
+		var err error
+		if line, err = readLine(r, line[:0]); err != nil {
+			return eof(err)
+		}
+		_, rest, isRequest := bytes.Cut(line, []byte(`"id":`))
+		id, rest, _ := bytes.Cut(rest, []byte(","))
+		answer = append(append(answer[:0], callBegin...), id...)
+		switch {
+		case !isRequest:
+			continue
+		case bytes.HasPrefix(rest, []byte(`"method":"initialize"`)):
+			answer = append(answer, `,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"echo","version":"1"}}}`+"\n"...)
+		default:
+			_, text, _ := bytes.Cut(rest, []byte(callText))
+			text = text[:max(bytes.LastIndex(text, []byte(`"}}`)), 0)]
+			answer = append(append(append(answer, textBegin...), text...), textEnd...)
+		}
+		if _, err := out.Write(answer); err != nil {
+			return err
+		}
+	}
+}
+
+func eof(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// copyLines is the least that can stand between: it starts the command and copies lines both ways.
+func copyLines(args []string, blocking bool) error {
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stderr = os.Stderr
+	in, out, err := childPipes(cmd, blocking)
+	if err != nil {
+		return err
+	}
+	go func() {
+		copyTo(in, os.Stdin)
+		in.Close()
+	}()
+	return errors.Join(copyTo(os.Stdout, out), cmd.Wait())
+}
+
+// childPipes starts cmd with pipes to its standard input and output: Go's own, or blocking ones.
+func childPipes(cmd *exec.Cmd, blocking bool) (in io.WriteCloser, out io.Reader, err error) {
+	if !blocking {
+		if in, err = cmd.StdinPipe(); err != nil {
+			return nil, nil, err
+		}
+		if out, err = cmd.StdoutPipe(); err != nil {
+			return nil, nil, err
+		}
+		return in, out, cmd.Start()
+	}
+	inR, inW, err := pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	outR, outW, err := pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	cmd.Stdin, cmd.Stdout = inR, outW
+	err = cmd.Start()
+	inR.Close()
+	outW.Close()
+	return inW, outR, err
+}
+
+func copyTo(w io.Writer, from io.Reader) error {
+	r := bufio.NewReaderSize(from, 64<<10)
+	var line []byte
+	for {
+		var err error
+		if line, err = readLine(r, line[:0]); err != nil {
+			return eof(err)
+		}
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+	}
+}
+
+// proxy connects two connections of the Go SDK.
+func proxy(args []string) error {
+	ctx := context.Background()
+	client, err := new(mcp.StdioTransport).Connect(ctx)
+	if err != nil {
+		return err
+	}
+	server, err := (&mcp.CommandTransport{Command: exec.Command(args[0], args[1:]...)}).Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	go pump(ctx, client, server)
+	return pump(ctx, server, client)
+}
+
+func pump(ctx context.Context, to, from mcp.Connection) error {
+	defer to.Close()
+	for {
+		m, err := from.Read(ctx)
+		if err != nil {
+			return eof(err)
+		}
+		if err := to.Write(ctx, m); err != nil {
+			return err
+		}
+	}
+}
+
+// edges is the guard without its stages: what reading, scanning and passing on cost alone.
+func edges(args []string) error {
+	server := transport.NewProcess(func() (transport.Command, error) {
+		return transport.Command{Args: args}, nil
+	}, transport.ProcessOptions{})
+	defer server.Close()
+	return transport.ServeStdio(context.Background(), os.Stdin, os.Stdout, server, transport.StdioOptions{})
+}

@@ -1,0 +1,19 @@
+//go:build !linux
+
+package main
+
+import (
+	"errors"
+	"os"
+)
+
+// errLinux is why only the scan is measured here.
+var errLinux = errors.New("needs Linux: blocking pipes, one CPU and the memory of a process are measured only there")
+
+func pipe() (r, w *os.File, err error) { return nil, nil, errLinux }
+
+func onOneCPU(func() error) error { return errLinux }
+
+func memoryOf(int) (usage, error) { return usage{}, errLinux }
+
+func load() string { return "unknown" }
