@@ -3,6 +3,7 @@ package mcptest
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,7 +20,7 @@ import (
 //	args {}                the arguments it was started with, its directory, and the variables PEER_…
 //	exit {code}            ends the process, without an answer
 //
-// It does not ask for roots on its own account. When it is told that they changed, it says so in a log message.
+// When it is told that the roots changed, it asks for them, and says in a log message which they are.
 func Peer(args []string, in io.Reader, out io.Writer) int {
 	p := &peerServer{args: args, out: json.NewEncoder(out), waiting: map[string]json.RawMessage{}}
 	for lines := bufio.NewReader(in); ; {
@@ -61,7 +62,7 @@ type peerServer struct {
 	args    []string
 	out     *json.Encoder
 	asked   int
-	waiting map[string]json.RawMessage // the call that a question is for, by the question's id
+	waiting map[string]json.RawMessage // the call that a question is for, nil for none, by the question's id
 }
 
 func (p *peerServer) send(m object) {
@@ -96,7 +97,7 @@ func (p *peerServer) receive(m peerMessage) (code int, end bool) {
 	case "ping":
 		p.answer(m.ID, object{})
 	case "notifications/roots/list_changed":
-		p.send(object{"method": "notifications/message", "params": object{"level": "info", "data": "the roots changed"}})
+		p.ask(nil)
 	case "":
 		p.told(m)
 	default:
@@ -135,10 +136,7 @@ func (p *peerServer) call(m peerMessage) (code int, end bool) {
 	case "write":
 		p.text(m.ID, "written", os.WriteFile(args.Path, []byte(args.Content), 0o600))
 	case "roots":
-		p.asked++
-		id := fmt.Sprintf("roots-%d", p.asked)
-		p.waiting[id] = m.ID
-		p.send(object{"id": id, "method": "roots/list"})
+		p.ask(m.ID)
 	case "args":
 		p.text(m.ID, p.start(), nil)
 	case "exit":
@@ -168,7 +166,15 @@ func (p *peerServer) start() string {
 	return strings.Join(lines, "\n")
 }
 
-// told takes the client's answer, and with it answers the call that the question was for.
+// ask asks for the roots, for a call or for none.
+func (p *peerServer) ask(call json.RawMessage) {
+	p.asked++
+	id := fmt.Sprintf("roots-%d", p.asked)
+	p.waiting[id] = call
+	p.send(object{"id": id, "method": "roots/list"})
+}
+
+// told takes the roots, and says to who wanted them which they are.
 func (p *peerServer) told(m peerMessage) {
 	var id string
 	if json.Unmarshal(m.ID, &id) != nil {
@@ -179,13 +185,17 @@ func (p *peerServer) told(m peerMessage) {
 		return
 	}
 	delete(p.waiting, id)
+	var text string
+	var err error
 	if m.Error != nil {
-		p.text(call, "", fmt.Errorf("%s", m.Error.Message))
+		err = errors.New(m.Error.Message)
+	}
+	for _, r := range m.Result.Roots {
+		text += strings.TrimSpace(r.URI+" "+r.Name) + "\n"
+	}
+	if call != nil {
+		p.text(call, text, err)
 		return
 	}
-	var lines []string
-	for _, r := range m.Result.Roots {
-		lines = append(lines, strings.TrimSpace(r.URI+" "+r.Name))
-	}
-	p.text(call, strings.Join(lines, "\n"), nil)
+	p.send(object{"method": "notifications/message", "params": object{"level": "info", "data": "the roots are " + text}})
 }

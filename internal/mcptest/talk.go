@@ -18,15 +18,16 @@ import (
 const TalkFailed = 99
 
 // Talk is a program: it starts a command and talks to it as an MCP client does, as the file args[0] says; the command is
-// the rest of args. What is said and answered is printed on out, and what the command says on its standard error goes to
-// errw. Every wait ends with what is waited for, so a talk needs no pauses. It returns the exit code of the command, or
+// the rest of args. What is said and answered is printed on out, with the notifications that come meanwhile, and what the command
+// says on its standard error goes to errw. Every wait ends with what is waited for, so a talk needs no pauses. It returns the exit code of the command, or
 // TalkFailed. A line of a talk is one of
 //
 //	# a remark
 //	hello [URI…]        the handshake, and the list of tools; with URIs as a client that has these roots
 //	roots [URI…]        the client has other roots from now on, and says so
 //	call TOOL [ARGS]    calls a tool, ARGS is a JSON object, and waits for the answer
-//	= PATTERN           the answer was a result, and its text matches
+//	request M [PARAMS]  the same with any other method
+//	= PATTERN           the answer was a result, and its text matches (what no tool answered is its own text)
 //	! PATTERN           the answer was an error or a refusal, and its text matches
 //	heard PATTERN       waits for a notification that matches
 //	stdout PATTERN      waits for a line that matches, of a command that is no server
@@ -170,7 +171,7 @@ func (t *talker) play(line string) error {
 	switch verb {
 	case "=", "!":
 		if t.answer.failed != (verb == "!") || !pattern.MatchString(t.answer.text) {
-			return errors.New("the answer is another one")
+			return fmt.Errorf("the answer is %q", t.answer.text)
 		}
 		return nil
 	case "heard":
@@ -219,19 +220,11 @@ func (t *talker) do(verb, rest string) error {
 		t.roots = strings.Fields(rest)
 		return t.send(object{"method": "notifications/roots/list_changed"})
 	case "call":
-		tool, args, _ := strings.Cut(rest, " ")
-		if args == "" {
-			args = "{}"
-		}
-		if err := t.request("tools/call", object{"name": tool, "arguments": json.RawMessage(args)}); err != nil {
-			return err
-		}
-		word := "ok"
-		if t.answer.failed {
-			word = "refused"
-		}
-		_, err := fmt.Fprintf(t.out, "%s: %s\n", word, t.answer.text)
-		return err
+		tool, args := withObject(rest)
+		return t.show(t.request("tools/call", object{"name": tool, "arguments": args}))
+	case "request":
+		method, params := withObject(rest)
+		return t.show(t.request(method, params))
 	case "$":
 		fmt.Fprintf(t.out, "$ %s\n", rest)
 		cmd := exec.Command("sh", "-c", rest)
@@ -242,6 +235,28 @@ func (t *talker) do(verb, rest string) error {
 		return t.cmd.Process.Signal(os.Interrupt)
 	}
 	return errors.New("no line of a talk begins like this")
+}
+
+// withObject splits a line into a word and the JSON object behind it, which may be left out.
+func withObject(line string) (word string, object json.RawMessage) {
+	word, text, _ := strings.Cut(line, " ")
+	if text == "" {
+		text = "{}"
+	}
+	return word, json.RawMessage(text)
+}
+
+// show prints the answer to a request, unless the request failed with err.
+func (t *talker) show(err error) error {
+	if err != nil {
+		return err
+	}
+	word := "ok"
+	if t.answer.failed {
+		word = "refused"
+	}
+	_, err = fmt.Fprintf(t.out, "%s: %s\n", word, t.answer.text)
+	return err
 }
 
 func (t *talker) refused() error {
@@ -264,7 +279,7 @@ type talkMessage struct {
 }
 
 // request sends a request, and waits for its answer while it answers what the server asks.
-func (t *talker) request(method string, params object) error {
+func (t *talker) request(method string, params any) error {
 	t.id++
 	if err := t.send(object{"id": t.id, "method": method, "params": params}); err != nil {
 		return err
@@ -296,7 +311,11 @@ func (t *talker) receive() (talkMessage, string, error) {
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
 			return m, line, fmt.Errorf("no message came: %s", line)
 		}
-		if m.Method == "" || m.ID == nil {
+		if m.Method == "" {
+			return m, line, nil
+		}
+		if m.ID == nil {
+			fmt.Fprintf(t.out, "< %s\n", line)
 			return m, line, nil
 		}
 		reply := object{"id": m.ID}
@@ -318,7 +337,7 @@ func (t *talker) receive() (talkMessage, string, error) {
 	}
 }
 
-// take keeps an answer: the text that a tool gave, or what else it is.
+// take keeps an answer: the text that a tool gave, or what else came as it is.
 func (t *talker) take(m talkMessage) {
 	if m.Error != nil {
 		t.answer.failed, t.answer.text = true, m.Error.Message
@@ -328,7 +347,10 @@ func (t *talker) take(m talkMessage) {
 		Content []struct{ Text string }
 		IsError bool
 	}
-	json.Unmarshal(m.Result, &result) // what is no result of a tool has no text
+	if json.Unmarshal(m.Result, &result) != nil || result.Content == nil {
+		t.answer.failed, t.answer.text = false, string(m.Result)
+		return
+	}
 	var texts []string
 	for _, c := range result.Content {
 		texts = append(texts, c.Text)
