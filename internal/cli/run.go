@@ -410,11 +410,20 @@ func serverName(plan *config.Plan, program string) string {
 	return strings.TrimPrefix(strings.TrimSuffix(filepath.Base(name), ".exe"), "server-")
 }
 
-// childDir is where the server starts: in the first root, unless the inherited directory lies in one, or the command is
-// relative to it.
+// childDir is where the server starts: in the first root, unless the inherited directory lies in one, or the command, or
+// the script that it runs, is relative to it.
 func childDir(c launch.Command, set roots.Set, cwd string) string {
 	if strings.ContainsRune(c.Path, filepath.Separator) && !filepath.IsAbs(c.Path) {
 		return cwd
+	}
+	for _, arg := range c.Args {
+		if strings.HasPrefix(arg, "-") {
+			continue
+		}
+		if info, err := os.Stat(filepath.Join(cwd, arg)); err == nil && info.Mode().IsRegular() && !filepath.IsAbs(arg) {
+			return cwd
+		}
+		break
 	}
 	if _, _, inside := set.Match(cwd); inside {
 		return cwd
