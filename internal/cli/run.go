@@ -287,7 +287,7 @@ func (r *running) serve(ctx context.Context, f config.Flags, plan *config.Plan, 
 	var lost *transport.ExitError
 	reason := "the client closed"
 	switch {
-	case errors.As(err, &lost):
+	case errors.As(context.Cause(ctx), &lost): // also where the client, who was told, closed at once
 		reason, err = lost.Error(), nil
 	case ctx.Err() != nil:
 		reason, err = "a signal", nil
