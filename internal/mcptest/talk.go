@@ -33,7 +33,7 @@ const TalkFailed = 99
 //	stdout PATTERN      waits for a line that matches, of a command that is no server
 //	stderr PATTERN      waits for a line on standard error that matches
 //	$ COMMAND           runs a command in a shell, which must succeed
-//	interrupt           sends the command an interrupt
+//	interrupt           sends the command an interrupt, and waits for its end
 //
 // PATTERN is a regular expression in which "." is any character, also the end of a line. ${NAME} is the value of an
 // environment variable; in a pattern it stands for itself.
@@ -232,7 +232,18 @@ func (t *talker) do(verb, rest string) error {
 		t.out.Write(text)
 		return err
 	case "interrupt":
-		return t.cmd.Process.Signal(os.Interrupt)
+		if err := t.cmd.Process.Signal(os.Interrupt); err != nil {
+			return err
+		}
+		for {
+			line, err := next(t.stdout)
+			if err == errEnded {
+				return nil
+			} else if err != nil {
+				return err
+			}
+			fmt.Fprintln(t.out, line)
+		}
 	}
 	return errors.New("no line of a talk begins like this")
 }
