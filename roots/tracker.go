@@ -194,6 +194,9 @@ func (t *Tracker) Denied(now, came time.Time, path string) Step {
 	return t.ask(s, now, true)
 }
 
+// Expire gives up a question that had its time, without asking another.
+func (t *Tracker) Expire(now time.Time) Step { return t.giveUp(now) }
+
 // Answer tells how a question ended. It comes once for each Ask; a list that comes late still counts if none came since.
 func (t *Tracker) Answer(now time.Time, question int, a Answer) Step {
 	var s Step

@@ -40,7 +40,7 @@ func (s *session) try(ctx context.Context, r *exchange.Request, reply func(excha
 			if q.Method != "roots/list" {
 				continue
 			}
-			a := s.list(q)
+			a, _ := s.list(q)
 			if a.Error != nil {
 				reply(exchange.Outcome{Msg: wire.NewErrorObject(r.Msg.ID(), a.Error)})
 				return
@@ -69,7 +69,15 @@ func (s *session) try(ctx context.Context, r *exchange.Request, reply func(excha
 			}
 			again := r.With(r.Msg.WithParams(params).WithID(exchange.NewID()))
 			again.Roots = s.state().Set
-			s.try(ctx, again, reply, round+1)
+			// This runs where the server's answer was read, which must not wait for the server to read. And the client's
+			// cancellation names an id that the server has not seen.
+			withdrawn := context.AfterFunc(ctx, func() {
+				s.next.Handle(context.Background(), exchange.Own(again, "notifications/cancelled", wire.SetMember(nil, again.Msg.ID(), "requestId")), func(exchange.Outcome) {})
+			})
+			go s.try(ctx, again, func(o exchange.Outcome) {
+				withdrawn()
+				reply(o)
+			}, round+1)
 		}
 	})
 }

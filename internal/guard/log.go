@@ -2,6 +2,8 @@ package guard
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rootbound/rootbound/internal/calllog"
@@ -16,7 +18,14 @@ type detail struct{ paths []calllog.Path }
 // request ended.
 func (g *Guard) logStage(next exchange.Handler) exchange.Handler {
 	return exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
-		if r.Msg.Kind() != wire.Request || r.Msg.Method() == exchange.Listen && r.Era == exchange.Legacy {
+		switch {
+		case r.Msg.Kind() != wire.Request && !strings.HasPrefix(r.Msg.Method(), "notifications/"):
+			// A call without an id has no answer in which it could be refused, and a server may run it all the same.
+			text := fmt.Sprintf("the client sent %.60q without an id, which only notifications may be; it was dropped", r.Msg.Method())
+			g.opt.Warn(text)
+			g.note(&calllog.Record{Kind: calllog.Note, Session: sessionID(r), Code: "no-id", Method: r.Msg.Method(), Reason: text})
+			return
+		case r.Msg.Kind() != wire.Request, r.Msg.Method() == exchange.Listen && r.Era == exchange.Legacy:
 			next.Handle(ctx, r, reply)
 			return
 		}

@@ -2,7 +2,9 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -31,12 +33,12 @@ type session struct {
 
 	mu       sync.Mutex
 	tracker  *roots.Tracker
-	waiting  []func() // requests that wait for the client's answer
-	greeted  bool     // the server had its handshake
-	fetched  bool     // the server has asked for the list
-	passed   bool     // it let the last change pass without asking
-	lazy     bool     // it did, and asked in mid-call then: it asks when a call needs the list, not when it is told
-	open     int      // calls that the server has
+	waiting  []*waiter // requests that wait for the client's answer
+	greeted  bool      // the server had its handshake
+	fetched  bool      // the server has asked for the list
+	passed   bool      // it let the last change pass without asking
+	lazy     bool      // it did, and asked in mid-call then: it asks when a call needs the list, not when it is told
+	open     int       // calls that the server has
 	template *exchange.Request
 	settling *settling
 	told     roots.Set // what the server was last given, by list or at its start
@@ -178,56 +180,93 @@ func (s *session) hold(ctx context.Context, r *exchange.Request, reply func(exch
 	if r.Era == exchange.Modern {
 		s.declared(r)
 	}
-	now := s.g.opt.Now()
-	step := s.event(func(t *roots.Tracker) roots.Step { return t.Need(now) })
-	s.ask(ctx, r, step, reply, func() { s.settle(ctx, r, reply) })
+	need := func(t *roots.Tracker) roots.Step { return t.Need(s.g.opt.Now()) }
+	s.ask(ctx, r, need, reply, func(bool) {
+		s.settle(ctx, reply, func() { s.send(ctx, r, reply) })
+	})
 }
 
-// ask asks the client when the step says so, and calls then with or without an answer. When the request ends before, it
-// replies.
-func (s *session) ask(ctx context.Context, r *exchange.Request, step roots.Step, reply func(exchange.Outcome), then func()) {
-	if step.Ask && !r.Caller.(rootsCaller).Caller.CanAsk("roots/list") {
-		s.event(func(t *roots.Tracker) roots.Step {
-			return t.Answer(s.g.opt.Now(), step.Question, roots.Answer{Err: context.Canceled})
-		})
-		then()
-		return
-	}
-	if step.Question == 0 {
-		then()
-		return
-	}
-	var once sync.Once
-	goOn := func() {
-		once.Do(func() {
-			if ctx.Err() != nil {
-				reply(exchange.Cancelled)
-				return
+// waiter is a request that waits for the client's answer.
+type waiter struct {
+	once sync.Once
+	stop []func() bool
+	// wake lets it go on: with what holds now, or, when the question was withdrawn and brought nothing, from the start.
+	wake func(again bool)
+}
+
+// ask puts an event into the tracker, asks the client when the step says so, and calls then, with whether there was
+// something to wait for. When the request ends before, it replies.
+func (s *session) ask(ctx context.Context, r *exchange.Request, event func(*roots.Tracker) roots.Step, reply func(exchange.Outcome), then func(asked bool)) {
+	w := &waiter{}
+	w.wake = func(again bool) {
+		w.once.Do(func() {
+			s.mu.Lock()
+			s.waiting = slices.DeleteFunc(s.waiting, func(o *waiter) bool { return o == w })
+			stop := w.stop
+			s.mu.Unlock()
+			for _, f := range stop {
+				f()
 			}
-			then()
+			switch {
+			case ctx.Err() != nil:
+				reply(exchange.Cancelled)
+			case again:
+				s.ask(ctx, r, event, reply, then)
+			default:
+				then(true)
+			}
 		})
 	}
-	context.AfterFunc(ctx, goOn)
-	s.mu.Lock()
-	s.waiting = append(s.waiting, goOn)
-	s.mu.Unlock()
+	step := s.event(func(t *roots.Tracker) roots.Step {
+		step := event(t)
+		if step.Question != 0 {
+			s.waiting = append(s.waiting, w) // with the event in one step, or an answer could come between
+		}
+		return step
+	})
+	if step.Question == 0 {
+		then(false)
+		return
+	}
+	client := r.Caller.(rootsCaller).Caller
+	stops := []func() bool{context.AfterFunc(ctx, func() { w.wake(false) })}
 	// A request that was given back to a stateless client goes on with its retry and not before: who does not come back
 	// must not find the call done.
 	if !(step.Ask && r.Era == exchange.Modern) {
-		time.AfterFunc(step.Until.Sub(s.g.opt.Now()), func() {
-			s.event(func(t *roots.Tracker) roots.Step { return t.Need(s.g.opt.Now()) })
-			goOn()
+		timer := time.AfterFunc(step.Until.Sub(s.g.opt.Now()), func() {
+			s.event(func(t *roots.Tracker) roots.Step { return t.Expire(s.g.opt.Now()) })
+			w.wake(false)
+		})
+		stops = append(stops, timer.Stop)
+	}
+	s.mu.Lock()
+	w.stop = stops
+	s.mu.Unlock()
+	switch {
+	case !step.Ask:
+	case !client.CanAsk("roots/list"):
+		s.answer(step.Question, roots.Answer{Err: context.Canceled}, w)
+		w.wake(false)
+	default:
+		ask := strconv.Itoa(step.Question)
+		s.g.note(&calllog.Record{Kind: calllog.RootsAsked, Session: s.id(), Ask: ask, Call: trailID(r), From: calllog.Guard, To: calllog.Client})
+		client.Ask(ctx, []exchange.Question{{Key: askKey, Method: "roots/list"}}, func(answers []exchange.Answer) {
+			go s.answered(ctx, ask, step.Question, answers[0])
 		})
 	}
-	if !step.Ask {
-		return
+}
+
+// answer tells the tracker how a question ended and wakes who waits for it, apart from one.
+func (s *session) answer(question int, a roots.Answer, but *waiter) {
+	s.event(func(t *roots.Tracker) roots.Step { return t.Answer(s.g.opt.Now(), question, a) })
+	s.mu.Lock()
+	waiting := slices.Clone(s.waiting)
+	s.mu.Unlock()
+	for _, w := range waiting {
+		if w != but {
+			w.wake(errors.Is(a.Err, context.Canceled))
+		}
 	}
-	ask := strconv.Itoa(step.Question)
-	s.g.note(&calllog.Record{Kind: calllog.RootsAsked, Session: s.id(), Ask: ask, Call: trailID(r), From: calllog.Guard, To: calllog.Client})
-	asked := r.Caller.(rootsCaller).Caller
-	asked.Ask(ctx, []exchange.Question{{Key: askKey, Method: "roots/list"}}, func(answers []exchange.Answer) {
-		go s.answered(ctx, ask, step.Question, answers[0])
-	})
 }
 
 // answered takes the client's answer: it looks at the directories it names, so it must not hold up what comes after.
@@ -241,7 +280,7 @@ func (s *session) answered(ctx context.Context, ask string, question int, a exch
 	case a.Error != nil:
 		code, _ := wire.Get(a.Error, "code")
 		answer.Code, _ = strconv.Atoi(string(code))
-		answer.Err = fmt.Errorf("the client answered with an error: %.200q", wire.GetString(a.Error, "message"))
+		answer.Err = fmt.Errorf("the client refused to say its roots: %.200q", wire.GetString(a.Error, "message"))
 	case err != nil:
 		answer.Err = err
 	default:
@@ -257,14 +296,7 @@ func (s *session) answered(ctx context.Context, ask string, question int, a exch
 		rec.Outcome, rec.Reason = calllog.Failed, answer.Err.Error()
 	}
 	s.g.note(rec)
-	s.event(func(t *roots.Tracker) roots.Step { return t.Answer(s.g.opt.Now(), question, answer) })
-	s.mu.Lock()
-	waiting := s.waiting
-	s.waiting = nil
-	s.mu.Unlock()
-	for _, f := range waiting {
-		f()
-	}
+	s.answer(question, answer, nil)
 }
 
 // parseList reads the result of roots/list.
@@ -280,19 +312,19 @@ func parseList(result []byte) ([]roots.Root, error) {
 	return list, nil
 }
 
-// settle sends r on when the server knows of the last change, or had its time.
-func (s *session) settle(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+// settle calls do when the server knows of the last change, or had its time.
+func (s *session) settle(ctx context.Context, reply func(exchange.Outcome), do func()) {
 	s.mu.Lock()
 	w := s.settling
 	s.mu.Unlock()
 	if w == nil {
-		s.send(ctx, r, reply)
+		do()
 		return
 	}
 	go func() {
 		select {
 		case <-w.over:
-			s.settle(ctx, r, reply) // another change may have come
+			s.settle(ctx, reply, do) // another change may have come
 		case <-ctx.Done():
 			reply(exchange.Cancelled)
 		}
@@ -316,12 +348,14 @@ func (s *session) send(ctx context.Context, r *exchange.Request, reply func(exch
 // denied asks the client once more when a path is denied: it may have forgotten to tell of a change. Again judges the
 // path once more, or lets the denial stand.
 func (s *session) denied(ctx context.Context, r *exchange.Request, path string, reply func(exchange.Outcome), again func(set roots.Set, final bool)) {
-	step := s.event(func(t *roots.Tracker) roots.Step { return t.Denied(s.g.opt.Now(), r.Trail.Begun, path) })
-	if step.Question == 0 {
-		again(s.state().Set, true)
-		return
-	}
-	s.ask(ctx, r, step, reply, func() { again(s.state().Set, false) })
+	event := func(t *roots.Tracker) roots.Step { return t.Denied(s.g.opt.Now(), r.Trail.Begun, path) }
+	s.ask(ctx, r, event, reply, func(asked bool) {
+		if !asked {
+			again(s.state().Set, true)
+			return
+		}
+		s.settle(ctx, reply, func() { again(s.state().Set, false) })
+	})
 }
 
 // announce tells the server that other roots hold, and makes calls wait until it knows.
@@ -333,13 +367,13 @@ func (s *session) announce(before, after roots.Set) {
 		return
 	}
 	w := &settling{over: make(chan struct{}), widens: !s.told.Covers(after)}
-	if s.settling != nil {
-		defer s.settling.end() // those who wait for it look again
-	}
 	stale := w.widens || s.g.opt.RestartNarrowed && !after.Covers(s.told)
 	restart := s.g.opt.Restart != nil && !fetched && stale
 	wait := fetched && !s.lazy && !s.g.opt.Quiet
 	if wait || restart {
+		if s.settling != nil {
+			defer s.settling.end() // those who wait for it look again
+		}
 		s.settling = w
 	}
 	s.mu.Unlock()
@@ -393,10 +427,10 @@ func (s *session) settled(w *settling) {
 	w.end()
 }
 
-// list answers the server's question for the roots.
-func (s *session) list(q exchange.Question) exchange.Answer {
+// list answers the server's question for the roots, and says what it was told.
+func (s *session) list(q exchange.Question) (exchange.Answer, roots.Set) {
 	state := s.state()
-	ask := trail(q)
+	ask := questionID(q)
 	s.g.note(&calllog.Record{Kind: calllog.RootsAsked, Session: s.id(), Ask: ask, From: calllog.Server, To: calllog.Guard})
 	rec := &calllog.Record{Kind: calllog.RootsAnswered, Session: s.id(), Ask: ask, From: calllog.Guard, To: calllog.Server, Outcome: calllog.OK}
 	var a exchange.Answer
@@ -410,18 +444,21 @@ func (s *session) list(q exchange.Question) exchange.Answer {
 		a.Result = formatList(list)
 	}
 	if err := s.g.opt.Log.Append(rec); err != nil {
-		return exchange.Answer{Error: wire.ErrorObject(wire.CodeInternal, "rootbound: the list of roots could not be logged", []byte(`{"reason":"log"}`))}
+		return exchange.Answer{Error: wire.ErrorObject(wire.CodeInternal, "rootbound: the list of roots could not be logged", []byte(`{"reason":"log"}`))}, roots.Set{}
 	}
-	return a
+	return a, state.Set
 }
 
-// answeredServer is called when the server has the list: with a ping behind it we know when it has read it.
-func (s *session) answeredServer() {
+// answeredServer is called when the server was told a list: with a ping behind it we know when it has read it.
+func (s *session) answeredServer(told roots.Set) {
 	s.mu.Lock()
-	s.fetched, s.told = true, s.tracker.State().Set
+	s.fetched, s.told = true, told
 	s.lazy = s.open > 0 && (s.lazy || s.passed)
 	s.passed = false
 	w, template := s.settling, s.template
+	if w != nil && !told.Equal(s.tracker.State().Set) {
+		w = nil // it was told what held before the change; it will ask again
+	}
 	if w != nil {
 		w.asked = true
 	}
@@ -429,7 +466,12 @@ func (s *session) answeredServer() {
 	if w == nil {
 		return
 	}
-	go s.next.Handle(context.Background(), exchange.Own(template, "ping", nil), func(exchange.Outcome) {
+	ping := exchange.Own(template, "ping", nil)
+	late := time.AfterFunc(settleLimit, func() { // so that nothing waits for it for ever
+		s.next.Handle(context.Background(), exchange.Own(template, "notifications/cancelled", wire.SetMember(nil, ping.Msg.ID(), "requestId")), func(exchange.Outcome) {})
+	})
+	go s.next.Handle(context.Background(), ping, func(exchange.Outcome) {
+		late.Stop()
 		time.AfterFunc(settleMargin, func() { s.settled(w) })
 	})
 }
@@ -513,8 +555,8 @@ func trailID(r *exchange.Request) string {
 	return r.Trail.ID
 }
 
-// trail names a question of the server in the log.
-func trail(q exchange.Question) string {
+// questionID names a question of the server in the log.
+func questionID(q exchange.Question) string {
 	if q.Msg != nil {
 		return "server " + string(q.Msg.ID())
 	}
@@ -535,9 +577,10 @@ func (c rootsCaller) Ask(ctx context.Context, qs []exchange.Question, answer fun
 	answers := make([]exchange.Answer, len(qs))
 	var rest []exchange.Question
 	var at []int
+	var told roots.Set
 	for i, q := range qs {
 		if q.Method == "roots/list" {
-			answers[i] = c.s.list(q)
+			answers[i], told = c.s.list(q)
 		} else {
 			rest, at = append(rest, q), append(at, i)
 		}
@@ -551,7 +594,7 @@ func (c rootsCaller) Ask(ctx context.Context, qs []exchange.Question, answer fun
 			answers[at[i]] = a
 		}
 		answer(answers)
-		c.s.answeredServer()
+		c.s.answeredServer(told)
 	}
 	if len(rest) == 0 {
 		done(nil)
