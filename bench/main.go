@@ -78,11 +78,15 @@ func run(args []string, out, errw io.Writer) int {
 		fmt.Fprintf(errw, "bench: error: %v\n", err)
 		return exitUsage
 	}
-	b, err := newBench(errw)
+	dir, err := os.MkdirTemp("", "rootbound-bench")
 	if err != nil {
 		return exitCode(errw, err)
 	}
-	defer os.RemoveAll(b.dir)
+	defer os.RemoveAll(dir)
+	b, err := newBench(dir, errw)
+	if err != nil {
+		return exitCode(errw, err)
+	}
 	r := report{Machine: machine(), Commit: commit(b.repo), Load: load()}
 	if !*asJSON {
 		r.head(out)
@@ -137,10 +141,10 @@ func choose(names []string) ([]benchCase, error) {
 	return slices.DeleteFunc(slices.Clone(cases), func(c benchCase) bool { return !slices.Contains(names, c.name) }), nil
 }
 
-// newBench builds the guard. Its caller removes dir.
-func newBench(errw io.Writer) (b *bench, err error) {
-	b = new(bench)
-	if b.self, err = os.Executable(); err != nil {
+// newBench builds the guard. Everything it makes is in dir.
+func newBench(dir string, errw io.Writer) (*bench, error) {
+	self, err := os.Executable()
+	if err != nil {
 		return nil, fmt.Errorf("finding this program: %w", err)
 	}
 	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/rootbound/rootbound")
@@ -149,22 +153,15 @@ func newBench(errw io.Writer) (b *bench, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the guard's module (run this in its folder bench): %w", err)
 	}
-	b.repo = strings.TrimSpace(string(repo))
-	if b.dir, err = os.MkdirTemp("", "rootbound-bench"); err != nil {
-		return nil, err
+	b := &bench{
+		self: self, guard: filepath.Join(dir, "rootbound"), repo: strings.TrimSpace(string(repo)),
+		dir: dir, home: filepath.Join(dir, "home"), root: filepath.Join(dir, "workspace"),
 	}
-	defer func() {
-		if err != nil {
-			os.RemoveAll(b.dir)
-		}
-	}()
-	b.home, b.root = filepath.Join(b.dir, "home"), filepath.Join(b.dir, "workspace")
-	for _, dir := range []string{b.home, b.root} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
+	for _, d := range []string{b.home, b.root} {
+		if err := os.Mkdir(d, 0o700); err != nil {
 			return nil, err
 		}
 	}
-	b.guard = filepath.Join(b.dir, "rootbound")
 	build := exec.Command("go", "build", "-C", b.repo, "-o", b.guard, "./cmd/rootbound")
 	build.Stdout, build.Stderr = errw, errw
 	if err := build.Run(); err != nil {

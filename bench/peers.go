@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -27,6 +28,10 @@ var peers = map[string]func(args []string) error{
 // echo is a server with a tool that returns its text. It looks for the parts of a message where this program's client puts
 // them: what it costs is in every number.
 func echo(in io.Reader, out io.Writer) error {
+	// Where there is one CPU, the runtime runs one goroutine, and a thread that waits in a read keeps its place until it is
+	// taken away by a watch that wakes up every some 20 µs, in the time of others. That would be in every number, now and
+	// then.
+	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
 	r := bufio.NewReaderSize(in, 64<<10)
 	var line, answer []byte
 	for {

@@ -118,7 +118,7 @@ func (b *bench) roundTrips(size, rounds, calls int, unit string, perSecond float
 
 func oneKB(b *bench) (results []result, err error) {
 	err = onOneCPU(func() error {
-		results, err = b.roundTrips(1<<10, 21, 240, "µs", 1/time.Microsecond.Seconds(), []against{
+		results, err = b.roundTrips(1<<10, 15, 1000, "µs", 1/time.Microsecond.Seconds(), []against{
 			{laneNoLog, laneCopier, 0.3}, {laneGuard, laneCopier, 0.3},
 			{laneNoLog, laneBlocking, 3}, {laneGuard, laneBlocking, 3},
 			{laneNoLog, laneSDK, 0.3}, {laneGuard, laneSDK, 0.3},
