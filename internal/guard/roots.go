@@ -47,10 +47,9 @@ type session struct {
 // settling is the time after a change in which calls wait until the server knows: one that fetches the list on its own
 // would judge the next call by the old one.
 type settling struct {
-	over   chan struct{}
-	once   sync.Once
-	asked  bool // the server fetched the list after the change
-	widens bool // something was added
+	over  chan struct{}
+	once  sync.Once
+	asked bool // the server fetched the list after the change
 }
 
 func (s *settling) end() { s.once.Do(func() { close(s.over) }) }
@@ -366,9 +365,9 @@ func (s *session) announce(before, after roots.Set) {
 		s.mu.Unlock()
 		return
 	}
-	w := &settling{over: make(chan struct{}), widens: !s.told.Covers(after)}
-	stale := w.widens || s.g.opt.RestartNarrowed && !after.Covers(s.told)
-	restart := s.g.opt.Restart != nil && !fetched && stale
+	w := &settling{over: make(chan struct{})}
+	stale := !s.told.Covers(after) || s.g.opt.RestartNarrowed && !after.Covers(s.told)
+	restart := s.g.opt.Restart != nil && stale && (!fetched || s.passed)
 	wait := fetched && !s.lazy && !s.g.opt.Quiet
 	if wait || restart {
 		if s.settling != nil {
@@ -391,18 +390,14 @@ func (s *session) announce(before, after roots.Set) {
 	}
 }
 
-// late ends the wait for a server that had its time. One that was started with directories and does not ask for new
-// ones is started again with them.
+// late ends the wait for a server that had its time. It may ask while it handles the call; if it has not by the next
+// change, it is taken for one that never asks.
 func (s *session) late(w *settling) {
 	s.mu.Lock()
-	passed := s.settling == w && !w.asked
-	again := passed && w.widens && s.g.opt.Restart != nil
-	s.passed = s.passed || passed
-	s.mu.Unlock()
-	if again {
-		s.restart(w)
-		return
+	if s.settling == w && !w.asked {
+		s.passed = true
 	}
+	s.mu.Unlock()
 	s.settled(w)
 }
 
@@ -410,7 +405,7 @@ func (s *session) late(w *settling) {
 func (s *session) restart(w *settling) {
 	s.g.opt.Warn(fmt.Sprintf("%s is started again, because it was started with other roots", s.g.opt.Server))
 	s.mu.Lock()
-	s.told = s.tracker.State().Set
+	s.told, s.fetched, s.passed, s.lazy = s.tracker.State().Set, false, false, false
 	s.mu.Unlock()
 	if err := s.g.opt.Restart(func() { s.settled(w) }); err != nil {
 		s.g.opt.Warn("starting the server again: " + err.Error())

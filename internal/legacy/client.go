@@ -30,7 +30,6 @@ type Client struct {
 	open        map[string]*call     // requests of the client, by id
 	questions   map[string]*question // what the client was asked, by id
 	initialized *wire.Message        // the answer to initialize
-	initParams  []byte
 	listening   bool
 	unsent      int           // requests whose answers were not sent yet
 	drained     chan struct{} // closed and dropped when there are none any more; nil when nobody waits
@@ -63,7 +62,7 @@ func (c *Client) Receive(m *wire.Message) {
 // Refuse answers a line that is no message.
 func (c *Client) Refuse(r *wire.Refusal) {
 	if answer := refusal(r); answer != nil {
-		c.send(answer)
+		c.out.Queue(answer)
 	}
 }
 
@@ -75,7 +74,7 @@ func refusal(r *wire.Refusal) *wire.Message {
 	return wire.NewError(r.ID, r.Code, "rootbound: this message was refused: "+r.Reason, nil)
 }
 
-func (c *Client) send(m *wire.Message) { c.out.Send(m) } // an error ends the connection; whoever reads it notices
+func (c *Client) send(m *wire.Message) { c.out.Send(m) } // whoever serves the connection sees that it failed
 
 // listen opens the session's long-running request before the first message.
 func (c *Client) listen() {
@@ -194,9 +193,6 @@ func (c *Client) client(m *wire.Message) {
 		Revision:     wire.GetString(p, "protocolVersion"),
 		Capabilities: caps,
 	})
-	c.mu.Lock()
-	c.initParams = p
-	c.mu.Unlock()
 }
 
 // handshake remembers what was agreed.
@@ -269,6 +265,28 @@ type asks struct {
 	left    int
 	answers []exchange.Answer
 	answer  func([]exchange.Answer)
+	stop    []func() bool // ends the watch over the contexts
+}
+
+// watch keeps what ends the watch over the contexts, or ends it when all answers are there.
+func (a *asks) watch(stop ...func() bool) {
+	a.mu.Lock()
+	a.stop = stop
+	done := a.left == 0
+	a.mu.Unlock()
+	if done {
+		a.unwatch()
+	}
+}
+
+func (a *asks) unwatch() {
+	a.mu.Lock()
+	stop := a.stop
+	a.stop = nil
+	a.mu.Unlock()
+	for _, f := range stop {
+		f()
+	}
 }
 
 func (a *asks) set(i int, v exchange.Answer) {
@@ -278,6 +296,7 @@ func (a *asks) set(i int, v exchange.Answer) {
 	last := a.left == 0
 	a.mu.Unlock()
 	if last {
+		a.unwatch()
 		a.answer(a.answers)
 	}
 }
@@ -320,13 +339,10 @@ func (k *call) Ask(ctx context.Context, qs []exchange.Question, answer func([]ex
 			}
 		}
 	}
-	context.AfterFunc(ctx, withdraw)
-	if ctx != k.ctx {
-		context.AfterFunc(k.ctx, withdraw)
-	}
 	for _, m := range msgs {
 		c.send(m)
 	}
+	a.watch(context.AfterFunc(ctx, withdraw), context.AfterFunc(k.ctx, withdraw))
 }
 
 func cancelled(id []byte, reason string) *wire.Message {

@@ -2,9 +2,10 @@ package legacy
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/wire"
@@ -29,7 +30,7 @@ type Server struct {
 	out    *wire.Writer // nil while not connected
 	open   []*pending   // requests the server has not answered, the oldest first
 	listen exchange.Caller
-	asked  map[string]context.CancelCauseFunc // questions of the server that are open, by id
+	asked  map[string]*asked // questions of the server that are open, by id
 
 	// What a new process must be told.
 	initialize, initialized, level *wire.Message
@@ -41,7 +42,14 @@ type Server struct {
 	idle chan struct{} // closed and dropped when nothing is open any more; nil when nobody waits
 }
 
+// asked is a question of the server that is open.
+type asked struct {
+	out      *wire.Writer // of the process that asked
+	withdraw context.CancelCauseFunc
+}
+
 type pending struct {
+	out   *wire.Writer // of the process that has to answer
 	req   *exchange.Request
 	msg   *wire.Message // as sent
 	key   string
@@ -54,7 +62,7 @@ func NewServer(o ServerOptions) *Server {
 	if o.Report == nil {
 		o.Report = func(string, ...any) {}
 	}
-	return &Server{strict: o.Strict, report: o.Report, asked: map[string]context.CancelCauseFunc{}}
+	return &Server{strict: o.Strict, report: o.Report, asked: map[string]*asked{}}
 }
 
 // Handle implements exchange.Handler.
@@ -68,18 +76,23 @@ func (s *Server) Handle(ctx context.Context, r *exchange.Request, reply func(exc
 	}
 	s.mu.Lock()
 	if s.replaying {
-		s.held = append(s.held, func() { s.forward(r, reply) })
+		s.held = append(s.held, func() { s.forward(ctx, r, reply) })
 		s.mu.Unlock()
 		return
 	}
 	s.mu.Unlock()
-	s.forward(r, reply)
+	s.forward(ctx, r, reply)
 }
 
-func (s *Server) forward(r *exchange.Request, reply func(exchange.Outcome)) {
+func (s *Server) forward(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
 	s.mu.Lock()
 	out := s.out
-	if out == nil {
+	switch {
+	case r.Msg.Kind() == wire.Request && ctx.Err() != nil:
+		s.mu.Unlock()
+		reply(exchange.Cancelled)
+		return
+	case out == nil:
 		s.mu.Unlock()
 		if r.Msg.Kind() == wire.Request {
 			reply(exchange.Fail(r, wire.CodeInternal, "rootbound: the server is not running", nil))
@@ -92,12 +105,14 @@ func (s *Server) forward(r *exchange.Request, reply func(exchange.Outcome)) {
 	if msg.Kind() == wire.Request {
 		msg = s.add(r, reply).msg
 	} else if msg.Method() == "notifications/cancelled" {
-		if id, ok := wire.Get(msg.Params(), "requestId"); ok {
-			ended = s.take(wire.IDKey(id))
+		id, _ := wire.Get(msg.Params(), "requestId")
+		if ended = s.takeClients(wire.IDKey(id)); ended != nil && string(ended.msg.ID()) != string(id) && ended.msg != ended.req.Msg {
+			msg = msg.WithParams(wire.SetMember(msg.Params(), ended.msg.ID(), "requestId"))
 		}
 	}
+	out.Put(msg) // in this order, so that a cancellation never overtakes its request
 	s.mu.Unlock()
-	out.Send(msg) // an error means that the server is going: Disconnect answers what is open
+	out.Flush() // an error means that the server is going: Disconnect answers what is open
 	if ended != nil {
 		ended.reply(exchange.Cancelled)
 	}
@@ -105,7 +120,7 @@ func (s *Server) forward(r *exchange.Request, reply func(exchange.Outcome)) {
 
 // add makes a request of the client one that the server has to answer. The caller holds mu.
 func (s *Server) add(r *exchange.Request, reply func(exchange.Outcome)) *pending {
-	p := &pending{req: r, msg: r.Msg, reply: reply}
+	p := &pending{out: s.out, req: r, msg: r.Msg, reply: reply}
 	for p.key = p.msg.Key(); s.isOpen(p.key); p.key = p.msg.Key() {
 		p.msg = p.msg.WithID(exchange.NewID())
 	}
@@ -118,6 +133,16 @@ func (s *Server) add(r *exchange.Request, reply func(exchange.Outcome)) *pending
 
 func (s *Server) isOpen(key string) bool {
 	return slices.ContainsFunc(s.open, func(p *pending) bool { return p.key == key })
+}
+
+// takeClients ends what is open under the client's id. The caller holds mu.
+func (s *Server) takeClients(key string) *pending {
+	for _, p := range s.open {
+		if p.req.Msg.Key() == key {
+			return s.take(p.key)
+		}
+	}
+	return nil
 }
 
 // take ends what is open under key. The caller holds mu.
@@ -152,16 +177,28 @@ func (s *Server) remember(m *wire.Message) {
 	}
 }
 
+// replayLimit is how long a new process may take for its handshake.
+const replayLimit = 30 * time.Second
+
+// Hold makes requests wait until the next Connect, or Release.
+func (s *Server) Hold() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replaying = true
+}
+
 // Connect says where the server's messages go from now on. When an earlier process had been told things, the new one is
-// told them first, and requests wait until it knows. Ready, which may be nil, runs when it does.
+// told them first, and requests wait until it knows. Ready, which may be nil, runs when it does, or when it never will.
 func (s *Server) Connect(out *wire.Writer, ready func()) {
+	if ready == nil {
+		ready = func() {}
+	}
 	s.mu.Lock()
 	s.out = out
 	if s.initialized == nil {
 		s.mu.Unlock()
-		if ready != nil {
-			ready()
-		}
+		s.Release()
+		ready()
 		return
 	}
 	s.replaying = true
@@ -169,20 +206,43 @@ func (s *Server) Connect(out *wire.Writer, ready func()) {
 	if s.level != nil {
 		again = append(again, s.level)
 	}
+	var late *time.Timer
 	hello := s.ours(s.initialize, func(o exchange.Outcome) {
-		out.Queue(s.initialized)
+		late.Stop()
 		s.mu.Lock()
+		if o.Msg == nil || o.Msg.Result() == nil || s.out != out {
+			s.mu.Unlock()
+			s.report("the server that was started again did not take its handshake")
+			s.Disconnect(out, errors.New("the server that was started again did not take its handshake"))
+			s.Release()
+			ready()
+			return
+		}
+		out.Put(s.initialized)
 		for _, m := range again {
-			out.Queue(s.ours(m, func(exchange.Outcome) {}).msg)
+			out.Put(s.ours(m, func(exchange.Outcome) {}).msg)
 		}
 		s.mu.Unlock()
-		s.release()
-		if ready != nil {
+		go func() { // not on the goroutine that reads the server, which may not be reading
+			out.Flush()
+			s.Release()
 			ready()
-		}
+		}()
 	})
+	late = time.AfterFunc(replayLimit, func() { s.end(hello.key, exchange.Cancelled) })
+	out.Put(hello.msg)
 	s.mu.Unlock()
-	out.Send(hello.msg)
+	out.Flush()
+}
+
+// end ends what is open under key with an outcome.
+func (s *Server) end(key string, o exchange.Outcome) {
+	s.mu.Lock()
+	p := s.take(key)
+	s.mu.Unlock()
+	if p != nil {
+		p.reply(o)
+	}
 }
 
 // ours makes a request that repeats m for ourselves. The caller holds mu.
@@ -190,8 +250,8 @@ func (s *Server) ours(m *wire.Message, reply func(exchange.Outcome)) *pending {
 	return s.add(&exchange.Request{Msg: m.WithID(exchange.NewID())}, reply)
 }
 
-// release lets go on what waited.
-func (s *Server) release() {
+// Release lets go on what waits.
+func (s *Server) Release() {
 	for {
 		s.mu.Lock()
 		if len(s.held) == 0 {
@@ -208,23 +268,33 @@ func (s *Server) release() {
 	}
 }
 
-// Disconnect says that the server is gone: every open request fails with why, and its questions are withdrawn.
-func (s *Server) Disconnect(why error) {
+// Disconnect says that the process behind out is gone: what it has not answered fails with why, and its questions are
+// withdrawn. What a later process has is left alone.
+func (s *Server) Disconnect(out *wire.Writer, why error) {
 	s.mu.Lock()
-	open, asked := s.open, s.asked
-	s.out, s.open, s.asked = nil, nil, map[string]context.CancelCauseFunc{}
-	if s.idle != nil {
-		close(s.idle)
-		s.idle = nil
+	if s.out == out {
+		s.out = nil
+	}
+	var open []*pending
+	for _, p := range slices.Clone(s.open) {
+		if p.out == out {
+			open = append(open, s.take(p.key))
+		}
+	}
+	var withdraw []context.CancelCauseFunc
+	for key, q := range s.asked {
+		if q.out == out {
+			withdraw = append(withdraw, q.withdraw)
+			delete(s.asked, key)
+		}
 	}
 	s.mu.Unlock()
-	for _, withdraw := range asked {
-		withdraw(why)
+	for _, f := range withdraw {
+		f(why)
 	}
 	for _, p := range open {
 		p.reply(exchange.Fail(p.req, wire.CodeInternal, "rootbound: "+why.Error(), nil))
 	}
-	s.release()
 }
 
 // Idle is closed when the server has nothing left to answer.
@@ -326,14 +396,14 @@ func (s *Server) notification(m *wire.Message) {
 		}
 	case "notifications/cancelled":
 		if id, ok := wire.Get(m.Params(), "requestId"); ok {
-			if withdraw := s.asked[wire.IDKey(id)]; withdraw != nil {
+			if q := s.asked[wire.IDKey(id)]; q != nil {
 				delete(s.asked, wire.IDKey(id))
 				s.mu.Unlock()
 				reason := wire.GetString(m.Params(), "reason")
 				if reason == "" {
 					reason = "the server withdrew it"
 				}
-				withdraw(fmt.Errorf("%s", reason))
+				q.withdraw(errors.New(reason))
 				return
 			}
 		}
@@ -365,11 +435,14 @@ func (s *Server) question(m *wire.Message) {
 		return
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
-	s.asked[key] = cancel
+	q := &asked{out: out, withdraw: cancel}
+	s.asked[key] = q
 	s.mu.Unlock()
 	caller.Ask(ctx, []exchange.Question{{Method: m.Method(), Params: m.Params(), Msg: m}}, func(answers []exchange.Answer) {
 		s.mu.Lock()
-		delete(s.asked, key)
+		if s.asked[key] == q {
+			delete(s.asked, key)
+		}
 		s.mu.Unlock()
 		if ctx.Err() == nil {
 			out.Queue(answerTo(m, answers[0]))
@@ -423,7 +496,7 @@ func (s *Server) Refuse(r *wire.Refusal) {
 	s.mu.Unlock()
 	switch {
 	case r.Text:
-		s.report("the server wrote a line to stdout that is no message; it was dropped")
+		s.report("the server wrote a line to stdout that is no message; it was dropped (such lines belong on stderr)")
 	case p != nil:
 		p.reply(exchange.Fail(p.req, wire.CodeInternal, "rootbound: the server's answer was refused: "+r.Reason, nil))
 	case r.Kind == wire.Request && r.ID != nil && out != nil:

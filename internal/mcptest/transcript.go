@@ -60,6 +60,9 @@ func Play(t *testing.T, text string, names map[string]string, start Guard) {
 		}
 	}
 	stdin.Close()
+	if p.conn != nil {
+		p.conn.Close()
+	}
 	for rest := range p.client.lines {
 		t.Errorf("the client got more than the transcript says: %s", rest)
 	}

@@ -66,7 +66,7 @@ func (c *Client) Receive(m *wire.Message) {
 	case wire.Response:
 		c.report("the client sent a response, which this revision has not; it was dropped")
 	case wire.Batch:
-		c.out.Send(wire.NewError(nil, wire.CodeInvalidRequest, "rootbound: this revision has no batches", nil))
+		c.out.Queue(wire.NewError(nil, wire.CodeInvalidRequest, "rootbound: this revision has no batches", nil))
 	}
 }
 
@@ -93,6 +93,13 @@ func (c *Client) notification(m *wire.Message) {
 		if string(k.first.ID()) != string(id) { // a retry: those behind know the first id
 			m = m.WithParams(wire.SetMember(m.Params(), k.first.ID(), "requestId"))
 		}
+		k.mu.Lock()
+		if id := k.id; id != nil && !k.finished { // nothing is said of it any more
+			k.finished, k.id = true, nil
+			c.close(id)
+			c.sent(k)
+		}
+		k.mu.Unlock()
 		k.cancel(ErrCancelled)
 	}
 	c.next.Handle(c.session.Context(), &exchange.Request{Msg: m, Era: exchange.Modern, Session: c.session}, func(exchange.Outcome) {})
@@ -134,14 +141,14 @@ type asks struct {
 
 func (c *Client) request(m *wire.Message) {
 	if removed[m.Method()] {
-		c.out.Send(wire.NewError(m.ID(), wire.CodeMethodNotFound, "rootbound: "+m.Method()+" does not exist in this revision", nil))
+		c.out.Queue(wire.NewError(m.ID(), wire.CodeMethodNotFound, "rootbound: "+m.Method()+" does not exist in this revision", nil))
 		return
 	}
 	c.mu.Lock()
 	_, open := c.open[m.Key()]
 	c.mu.Unlock()
 	if open {
-		c.out.Send(wire.NewError(m.ID(), wire.CodeInvalidRequest, "rootbound: a request with this id is still open", nil))
+		c.out.Queue(wire.NewError(m.ID(), wire.CodeInvalidRequest, "rootbound: a request with this id is still open", nil))
 		return
 	}
 	state := wire.GetString(m.Params(), "requestState")
@@ -172,7 +179,7 @@ func (c *Client) request(m *wire.Message) {
 }
 
 func (c *Client) refuseState(m *wire.Message) {
-	c.out.Send(wire.NewError(m.ID(), wire.CodeInvalidParams, "rootbound: "+errState.Error(), []byte(`{"reason":"request state"}`)))
+	c.out.Queue(wire.NewError(m.ID(), wire.CodeInvalidParams, "rootbound: "+errState.Error(), []byte(`{"reason":"request state"}`)))
 }
 
 // end takes the outcome of the request. While the client has it back, the outcome waits for the retry.
@@ -269,7 +276,8 @@ func (k *call) Notify(m *wire.Message) {
 	if k.id == nil {
 		return
 	}
-	if old, ok := wire.Get(m.Params(), "progressToken"); ok && k.token != nil && string(old) != string(k.token) {
+	first, _ := wire.Get(k.first.Meta(), "progressToken")
+	if old, ok := wire.Get(m.Params(), "progressToken"); ok && k.token != nil && string(old) == string(first) && string(old) != string(k.token) {
 		m = m.WithParams(wire.SetMember(m.Params(), k.token, "progressToken"))
 	}
 	k.edge.out.Send(m)

@@ -41,6 +41,9 @@ func (c *client) say(line string, args ...any) []string {
 	}
 	c.out.Reset()
 	c.edge.Receive(&m)
+	if err := c.edge.out.Wait(); err != nil {
+		c.t.Fatal(err)
+	}
 	return strings.Split(strings.TrimSuffix(c.out.String(), "\n"), "\n")
 }
 

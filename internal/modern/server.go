@@ -21,6 +21,7 @@ type Server struct {
 }
 
 type pending struct {
+	out   *wire.Writer // of the process that has to answer
 	req   *exchange.Request
 	key   string
 	id    []byte
@@ -45,10 +46,15 @@ func (s *Server) Connect(out *wire.Writer) {
 }
 
 // Handle implements exchange.Handler.
-func (s *Server) Handle(_ context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+func (s *Server) Handle(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
 	s.mu.Lock()
 	out, msg := s.out, r.Msg
-	if out == nil {
+	switch {
+	case msg.Kind() == wire.Request && ctx.Err() != nil:
+		s.mu.Unlock()
+		reply(exchange.Cancelled)
+		return
+	case out == nil:
 		s.mu.Unlock()
 		if msg.Kind() == wire.Request {
 			reply(exchange.Fail(r, wire.CodeInternal, "rootbound: the server is not running", nil))
@@ -57,7 +63,7 @@ func (s *Server) Handle(_ context.Context, r *exchange.Request, reply func(excha
 	}
 	var ended *pending
 	if msg.Kind() == wire.Request {
-		p := &pending{req: r, reply: reply}
+		p := &pending{out: out, req: r, reply: reply}
 		for p.key = msg.Key(); s.isOpen(p.key); p.key = msg.Key() {
 			msg = msg.WithID(exchange.NewID())
 		}
@@ -67,12 +73,14 @@ func (s *Server) Handle(_ context.Context, r *exchange.Request, reply func(excha
 		}
 		s.open = append(s.open, p)
 	} else if msg.Method() == "notifications/cancelled" {
-		if id, ok := wire.Get(msg.Params(), "requestId"); ok {
-			ended = s.take(wire.IDKey(id))
+		id, _ := wire.Get(msg.Params(), "requestId")
+		if ended = s.takeClients(wire.IDKey(id)); ended != nil && string(ended.id) != string(ended.req.Msg.ID()) {
+			msg = msg.WithParams(wire.SetMember(msg.Params(), ended.id, "requestId"))
 		}
 	}
+	out.Put(msg) // in this order, so that a cancellation never overtakes its request
 	s.mu.Unlock()
-	out.Send(msg) // an error means that the server is going: Disconnect answers what is open
+	out.Flush() // an error means that the server is going: Disconnect answers what is open
 	if ended != nil {
 		ended.reply(exchange.Cancelled)
 	}
@@ -92,11 +100,36 @@ func (s *Server) take(key string) *pending {
 	return nil
 }
 
-// Disconnect says that the server is gone: every open request fails with why.
-func (s *Server) Disconnect(why error) {
+// takeClients ends what is open under the client's id. The caller holds mu.
+func (s *Server) takeClients(key string) *pending {
+	for _, p := range s.open {
+		if p.req.Msg.Key() == key {
+			return s.take(p.key)
+		}
+	}
+	return nil
+}
+
+// Forget ends what is open under the client's id without an answer.
+func (s *Server) Forget(key string) {
 	s.mu.Lock()
-	open := s.open
-	s.out, s.open = nil, nil
+	defer s.mu.Unlock()
+	s.takeClients(key)
+}
+
+// Disconnect says that the process behind out is gone: what it has not answered fails with why. What a later process has
+// is left alone.
+func (s *Server) Disconnect(out *wire.Writer, why error) {
+	s.mu.Lock()
+	if s.out == out {
+		s.out = nil
+	}
+	var open []*pending
+	for _, p := range slices.Clone(s.open) {
+		if p.out == out {
+			open = append(open, s.take(p.key))
+		}
+	}
 	s.mu.Unlock()
 	for _, p := range open {
 		p.reply(exchange.Fail(p.req, wire.CodeInternal, "rootbound: "+why.Error(), nil))
@@ -159,6 +192,7 @@ func (s *Server) notification(m *wire.Message) {
 	if v, ok := wire.Get(m.Meta(), exchange.MetaSubscriptionID); ok {
 		subscription = wire.IDKey(v)
 	}
+	progress := m.Method() == "notifications/progress"
 	s.mu.Lock()
 	var to exchange.Caller
 	for _, p := range s.open {
@@ -169,7 +203,7 @@ func (s *Server) notification(m *wire.Message) {
 			to = p.req.Caller
 			break
 		}
-		if to == nil {
+		if to == nil && !progress {
 			to = p.req.Caller
 		}
 	}

@@ -61,12 +61,14 @@ type Process struct {
 	legacy *legacy.Server
 	modern *modern.Server
 
-	mu       sync.Mutex
-	command  func() (Command, error)
-	child    *child // nil while none runs
-	exit     *ExitError
-	closed   bool
-	restarts sync.WaitGroup
+	mu      sync.Mutex
+	command func() (Command, error)
+	child   *child // nil while none runs
+	exit    *ExitError
+	closed  bool
+	// restarting is set while a child is being replaced: the old one counts no more, and the new one is not there yet.
+	restarting bool
+	restarts   sync.WaitGroup
 }
 
 // ExitError says how a child ended.
@@ -130,6 +132,7 @@ func (p *Process) probe(ctx context.Context, r *exchange.Request, reply func(exc
 		answer(exchange.Fail(r, wire.CodeMethodNotFound, "rootbound: "+why, []byte(`{"reason":"server/discover"}`)))
 	}
 	timer := time.AfterFunc(p.opt.ProbeTimeout, func() {
+		p.modern.Forget(r.Msg.Key())
 		none(fmt.Sprintf("the server did not answer server/discover within %s", p.opt.ProbeTimeout))
 	})
 	p.mu.Lock()
@@ -194,12 +197,16 @@ func (p *Process) read(c *child) {
 			m, err = wire.Scan(line, wire.Lenient)
 			errors.As(err, &refused)
 		}
+		p.mu.Lock()
+		current := p.child == c && !p.restarting
+		p.mu.Unlock()
 		switch {
-		case refused != nil && p.modern.Open() > 0:
+		case !current: // a child that was replaced has nothing to say any more
+		case refused != nil && p.isModern(refused.ID, refused.Kind):
 			p.modern.Refuse(refused)
 		case refused != nil:
 			p.legacy.Refuse(refused)
-		case p.isModern(&m):
+		case p.isModern(m.ID(), m.Kind()):
 			p.modern.Receive(&m)
 		default:
 			p.legacy.Receive(&m)
@@ -207,15 +214,15 @@ func (p *Process) read(c *child) {
 	}
 	exit := c.wait(p.opt.Grace)
 	p.mu.Lock()
-	current, closed := p.child == c, p.closed
+	current, closed := p.child == c && !p.restarting, p.closed
 	if current {
 		p.child, p.exit = nil, exit
 	}
 	p.mu.Unlock()
 	c.out.Fail(exit)
+	p.modern.Disconnect(c.out, exit)
+	p.legacy.Disconnect(c.out, exit)
 	if current {
-		p.modern.Disconnect(exit)
-		p.legacy.Disconnect(exit)
 		if !closed && p.opt.Exited != nil {
 			p.opt.Exited(exit, p.legacy.Greeted())
 		}
@@ -223,13 +230,18 @@ func (p *Process) read(c *child) {
 	close(c.gone)
 }
 
-// isModern says whose message of the server it is: an answer goes where its request is open; the rest to the handshake
-// once there was one.
-func (p *Process) isModern(m *wire.Message) bool {
-	if m.Kind() == wire.Response && m.ID() != nil {
-		return p.modern.Has(m.Key())
+// isModern says whose message of the server it is, also of one that is refused: an answer goes where its request is
+// open, and one without an id where only one request is; the rest goes to the handshake once there was one.
+func (p *Process) isModern(id []byte, kind wire.Kind) bool {
+	named := id != nil && string(id) != "null"
+	switch {
+	case kind == wire.Request || kind == wire.Notification:
+	case named && p.modern.Has(wire.IDKey(id)):
+		return true
+	case named:
+		return false
 	}
-	return p.modern.Open() > 0 && p.legacy.Open() == 0 && !p.legacy.Greeted()
+	return p.modern.Open() > 0 && p.legacy.Open() == 0 && (kind == wire.Response || !p.legacy.Greeted())
 }
 
 // restartPatience is how long a restart waits for what the old child has not answered yet.
@@ -245,20 +257,28 @@ func (p *Process) Restart(ready func()) error {
 	}
 	p.mu.Lock()
 	old := p.child
-	if old == nil || p.closed {
+	if old == nil || p.closed || p.restarting {
 		p.mu.Unlock()
 		ready()
 		return nil
 	}
-	p.child = nil
+	p.restarting = true
+	p.legacy.Hold() // until the new one is connected
 	p.mu.Unlock()
 	why := errors.New("the server was started again for new roots")
-	p.legacy.Disconnect(why)
-	p.modern.Disconnect(why)
+	p.legacy.Disconnect(old.out, why)
+	p.modern.Disconnect(old.out, why)
 	p.restarts.Go(func() { old.stop(p.opt.Grace) })
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.launch(ready)
+	p.restarting = false
+	err := p.launch(ready)
+	if err != nil {
+		p.child = nil
+		p.exit = &ExitError{Code: 1, State: err.Error()}
+		p.legacy.Release()
+	}
+	return err
 }
 
 // Close stops the child: its standard input is closed, and what does not end then is terminated, then killed, with its
@@ -350,6 +370,7 @@ func startChild(command Command, o ProcessOptions) (*child, error) {
 		c.exit = exitError(cmd.ProcessState, err)
 		c.exit.Stopped = c.forced.Load()
 		close(c.exited)
+		time.AfterFunc(o.Grace, guard.close) // ends what it left behind in its group, which may hold its output open
 	}()
 	return c, nil
 }

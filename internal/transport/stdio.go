@@ -42,6 +42,8 @@ func ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h exchange.Han
 	select {
 	case err = <-done:
 		d.linger(ctx)
+	case <-w.Done():
+		err = w.Wait()
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}

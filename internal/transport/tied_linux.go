@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -48,23 +49,24 @@ func pipe() (r, w *os.File, err error) {
 // Adopt makes this program the parent of descendants whose parents end, so that KillDescendants finds them.
 func Adopt() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// KillDescendants kills every descendant of this program and waits for its children. It is for the end of a program
-// that called Adopt.
+// KillDescendants kills every descendant of this program and waits for its children, but not for long for those that it
+// may not kill. It is for the end of a program that called Adopt.
 func KillDescendants() {
-	for range 100 { // new ones may come while others are killed
+	for range 50 { // new ones may come while others are killed
 		pids := descendants(os.Getpid())
-		if len(pids) == 0 {
-			return
-		}
 		for _, pid := range pids {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
 		for {
 			var ws syscall.WaitStatus
-			if pid, err := syscall.Wait4(-1, &ws, 0, nil); pid <= 0 || err != nil {
+			if pid, err := syscall.Wait4(-1, &ws, syscall.WNOHANG, nil); pid <= 0 || err != nil {
 				break
 			}
 		}
+		if len(pids) == 0 {
+			return
+		}
+		time.Sleep(2 * time.Millisecond)
 	}
 }
 

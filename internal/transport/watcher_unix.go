@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 )
 
@@ -20,6 +21,7 @@ type watcher struct {
 	pgid int
 	hold io.Closer // closing it ends the group
 	done chan struct{}
+	once sync.Once
 }
 
 func newWatcher() (*watcher, error) {
@@ -64,12 +66,14 @@ func (g *watcher) kill() {
 
 // close ends the group and forgets it.
 func (g *watcher) close() {
-	select {
-	case <-g.done: // the group's number may be somebody else's by now
-	default:
-		g.kill()
-	}
-	g.hold.Close()
+	g.once.Do(func() {
+		select {
+		case <-g.done: // the group's number may be somebody else's by now
+		default:
+			g.kill()
+		}
+		g.hold.Close()
+	})
 }
 
 func exitError(s *os.ProcessState, err error) *ExitError {

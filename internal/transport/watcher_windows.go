@@ -3,6 +3,7 @@ package transport
 import (
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -12,7 +13,8 @@ import (
 // watcher is a job object: the system ends its processes when the last handle to it, which only this program has, is
 // closed.
 type watcher struct {
-	job windows.Handle
+	job  windows.Handle
+	once sync.Once
 }
 
 func newWatcher() (*watcher, error) {
@@ -54,7 +56,7 @@ func (g *watcher) terminate() {}
 
 func (g *watcher) kill() { windows.TerminateJobObject(g.job, 1) }
 
-func (g *watcher) close() { windows.CloseHandle(g.job) }
+func (g *watcher) close() { g.once.Do(func() { windows.CloseHandle(g.job) }) }
 
 func pipe() (r, w *os.File, err error) { return os.Pipe() }
 

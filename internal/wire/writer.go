@@ -24,11 +24,12 @@ type Writer struct {
 	waiting int  // bytes in queue
 	busy    bool // a goroutine is writing
 	err     error
+	done    chan struct{} // closed with err
 }
 
 // NewWriter returns a writer to w.
 func NewWriter(w io.Writer) *Writer {
-	wr := &Writer{dst: w}
+	wr := &Writer{dst: w, done: make(chan struct{})}
 	wr.room.L = &wr.mu
 	return wr
 }
@@ -36,19 +37,30 @@ func NewWriter(w io.Writer) *Writer {
 // Send writes m, behind what waits already. It waits while the peer does not read: for messages that pass through, so
 // that a slow peer slows down its own direction.
 func (w *Writer) Send(m *Message) error {
+	w.Put(m)
+	return w.Flush()
+}
+
+// Put takes m behind what waits already, and never waits. Whoever puts calls Flush soon, which may be after a lock is let
+// go that keeps messages in order.
+func (w *Writer) Put(m *Message) {
 	w.mu.Lock()
-	if w.err != nil {
-		defer w.mu.Unlock()
-		return w.err
+	defer w.mu.Unlock()
+	if w.err == nil {
+		w.queue = append(w.queue, m.Bytes())
+		w.waiting += len(m.Bytes())
 	}
-	if !w.busy {
+}
+
+// Flush writes what waits, or waits until it is no more than a little when another goroutine writes.
+func (w *Writer) Flush() error {
+	w.mu.Lock()
+	if w.err == nil && !w.busy && len(w.queue) > 0 {
 		w.busy = true
 		w.mu.Unlock()
-		err := w.write(m.Bytes())
-		w.drain(err)
-		return err
+		w.drain(nil)
+		w.mu.Lock()
 	}
-	w.push(m.Bytes())
 	for w.waiting > backpressure && w.err == nil {
 		w.room.Wait()
 	}
@@ -59,21 +71,21 @@ func (w *Writer) Send(m *Message) error {
 // Queue has m written by another goroutine, behind what waits already, and never waits: for answers to the peer itself,
 // which may be waiting for us to read.
 func (w *Writer) Queue(m *Message) error {
+	w.Put(m)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.err == nil && w.waiting > stalled {
+	if w.err == nil && w.waiting > stalled+len(m.Bytes()) {
 		w.fail(ErrStalled)
 	}
-	if w.err != nil {
-		return w.err
-	}
-	w.push(m.Bytes())
-	if !w.busy {
+	if w.err == nil && !w.busy && len(w.queue) > 0 {
 		w.busy = true
 		go w.drain(nil)
 	}
-	return nil
+	return w.err
 }
+
+// Done is closed when the writer failed.
+func (w *Writer) Done() <-chan struct{} { return w.done }
 
 // Wait waits until everything was written, or the writer failed.
 func (w *Writer) Wait() error {
@@ -96,13 +108,9 @@ func (w *Writer) fail(err error) {
 	if w.err == nil {
 		w.err = err
 		w.queue, w.waiting = nil, 0
+		close(w.done)
 	}
 	w.room.Broadcast()
-}
-
-func (w *Writer) push(b []byte) {
-	w.queue = append(w.queue, b)
-	w.waiting += len(b)
 }
 
 // drain writes what waits until nothing does. The caller made w busy.
