@@ -98,7 +98,10 @@ func DeclareRoots(r *Request, declaration []byte) *Request {
 	}
 	params := r.Msg.Params()
 	old, declared := wire.Get(params, path...)
+	_, complete := wire.Get(params, path[:len(path)-1]...)
 	switch {
+	case !complete && r.Era == Modern: // what is missing is for the server to refuse
+		return r
 	case declaration == nil && !declared, declaration != nil && string(old) == string(declaration):
 		return r
 	case declaration == nil:

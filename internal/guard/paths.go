@@ -115,6 +115,9 @@ func (g *Guard) refuse(r *exchange.Request, set roots.Set, v pathargs.Verdict, j
 	reply(exchange.Refused(r, modelText(code, j, set, r.Trail.ID), data))
 }
 
+// codeUnresolvable is the code of a path of which it cannot be known where it leads.
+const codeUnresolvable = "unresolvable"
+
 // modelText is for the model: no path of this machine that it did not write itself.
 func modelText(code string, j pathargs.Judged, set roots.Set, id string) string {
 	what := fmt.Sprintf("the argument %q", strings.TrimPrefix(j.Pointer, "/"))
@@ -123,6 +126,9 @@ func modelText(code string, j pathargs.Judged, set roots.Set, id string) string 
 		return fmt.Sprintf("Refused by Rootbound (call %s): %s is a local path, and no directory is open to this server. Ask the user to configure one.", id, what)
 	case calllog.CodeReadOnly:
 		return fmt.Sprintf("Refused by Rootbound (call %s): %s is in the directory %q, where this is not allowed. Reading is.", id, what, rootName(j.Place.Dir))
+	}
+	if code == codeUnresolvable {
+		return fmt.Sprintf("Refused by Rootbound (call %s): it cannot be known where %s leads. Use a path without unusual links or characters.", id, what)
 	}
 	var names []string
 	for _, d := range set.Dirs() {
@@ -156,23 +162,38 @@ func explain(j pathargs.Judged, state roots.State, tool string) (code, text, all
 	case j.Refusal == pathargs.Forbidden:
 		code = calllog.CodeReadOnly
 		text += fmt.Sprintf(", in %s, where that is not allowed", rootName(j.Place.Dir))
-		allow = "--root " + j.Place.Dir.Path
+		allow = "--root " + quoted(j.Place.Dir.Path)
 	case j.Refusal == pathargs.Unresolvable:
-		code = "unresolvable"
+		code = codeUnresolvable
 		text += fmt.Sprintf(", which cannot be resolved: %v", j.Err)
 	case state.Why == roots.NothingConfigured:
 		code = calllog.CodeNoRoots
 		text += ", and no directory is configured"
-		allow = "--root " + dir
+		if !roots.Broad(dir) {
+			allow = "--root " + quoted(dir)
+		}
 	default:
 		code = calllog.CodeOutside
 		text += ", outside the roots; " + state.String()
-		allow = "--root " + dir
+		allow = "--root " + quoted(dir)
+		if _, _, configured := state.Configured.Match(where); configured {
+			allow = "open it in the client, or pin the root, or --client-roots ignore"
+		} else if roots.Broad(dir) {
+			allow = "" // nothing that wide is offered
+		}
 	}
 	if j.Why == pathargs.ByName && tool != "" {
 		fix = fmt.Sprintf("not_paths = [%q] for the tool %q, if that is no path", strings.TrimPrefix(j.Pointer, "/"), tool)
 	}
 	return code, text, allow, fix
+}
+
+// quoted writes a directory as a shell reads it.
+func quoted(dir string) string {
+	if strings.ContainsAny(dir, " \t\n'\"\\$&;|<>()*?[]{}~#`!") {
+		return "'" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
+	}
+	return dir
 }
 
 // method names what was called, for a person.
@@ -226,7 +247,7 @@ func logPaths(v pathargs.Verdict) []calllog.Path {
 			case pathargs.Forbidden:
 				p.Code = calllog.CodeReadOnly
 			default:
-				p.Code = "unresolvable"
+				p.Code = codeUnresolvable
 			}
 			if info, err := os.Stat(j.Place.Path); err == nil {
 				p.Dir = info.IsDir()

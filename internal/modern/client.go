@@ -165,8 +165,8 @@ func (c *Client) request(m *wire.Message) {
 		}
 		r.Held = v.Held
 		p := wire.DeleteMember(m.Params(), "requestState")
-		if !v.Bare {
-			p = wire.SetMember(p, wire.Quote(v.State), "requestState")
+		if v.State != nil {
+			p = wire.SetMember(p, v.State, "requestState")
 		}
 		r.Msg = m.WithParams(p)
 	}
@@ -209,14 +209,19 @@ func (k *call) finish() {
 	k.cancel(context.Canceled)
 }
 
+// isOurs reports whether a state looks like one of this program: of this edge, or of another one further on, whose states
+// are sealed like any that something is held with, so that they are not taken for this edge's.
+func isOurs(state string) bool {
+	return strings.HasPrefix(state, parkedPrefix) || strings.HasPrefix(state, sealedPrefix)
+}
+
 // sealed puts what stages hold around the server's state.
 func (k *call) sealed(o exchange.Outcome) *wire.Message {
-	if len(o.Hold) == 0 {
+	if state := wire.GetString(o.Msg.Result(), "requestState"); len(o.Hold) == 0 && !isOurs(state) {
 		return o.Msg
 	}
-	own, has := wire.Get(o.Msg.Result(), "requestState")
-	text, _ := wire.Unquote(own)
-	state, err := k.edge.sealer.seal(sealed{Digest: digest(k.first), Held: o.Hold, State: text, Bare: !has})
+	own, _ := wire.Get(o.Msg.Result(), "requestState")
+	state, err := k.edge.sealer.seal(sealed{Digest: digest(k.first), Held: o.Hold, State: own})
 	if err != nil {
 		return wire.NewError(k.first.ID(), wire.CodeInternal, "rootbound: keeping the state of the request: "+err.Error(), nil)
 	}

@@ -31,8 +31,7 @@ type sealed struct {
 	Digest  []byte        // of the request it belongs to
 	Expires time.Time     //
 	Held    exchange.Held // what stages hold
-	State   string        // the server's own state, to be given back
-	Bare    bool          // the server had given none
+	State   []byte        // the server's own state, as it came; nil when it gave none
 }
 
 // sealer seals with a key that lives as long as the process, and remembers what was used.

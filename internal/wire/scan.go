@@ -487,11 +487,11 @@ func members(object []byte) iter.Seq2[Span, Span] {
 	}
 }
 
-// Canonical returns a valid JSON value spelled in one way: members sorted, no blanks, numbers as RFC 8785 has them. It
-// is for comparing, not for sending.
+// Canonical returns a valid JSON value spelled in one way: members sorted, no blanks, fractions as RFC 8785 has them and integers with
+// all their digits. It is for comparing, not for sending.
 func Canonical(value []byte) []byte {
 	v := jsontext.Value(bytes.Clone(value))
-	if v.Canonicalize() != nil {
+	if v.Canonicalize(jsontext.CanonicalizeRawInts(false)) != nil {
 		return value
 	}
 	return v
