@@ -14,9 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/rootbound/rootbound/internal/launch"
 )
 
-// The exit codes of every command. `run` otherwise ends with the code of the server.
+// The exit codes of every command. `run` otherwise ends with the code of the server. The help of a command that does not
+// list its own lists these.
 const (
 	exitDone     = 0
 	exitError    = 1
@@ -56,7 +59,7 @@ func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)
 // Main runs the command line args and returns the exit code.
 func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	a := &app{in: in, out: out, err: errw, env: os.Getenv}
-	signal.Ignore(syscall.SIGPIPE) // a client that is gone is an error of the write, not our end
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a client that is gone is an error of the write, not our end
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := a.root()
@@ -111,19 +114,11 @@ or use its own filesystem server:
 
   rootbound fs ~/project
 
-and see what happened with ` + "`rootbound log`" + `.
-
-` + exitCodes,
+and see what happened with ` + "`rootbound log`" + `. Without a command it says what runs, and the next step.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(cmd, args[0])
-			}
-			return cmd.Help()
-		},
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
+		Args:          onlyCommands,
+		RunE:          func(*cobra.Command, []string) error { return a.overview() },
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{withHint(err, "see `"+cmd.CommandPath()+" --help`")}
@@ -136,18 +131,62 @@ and see what happened with ` + "`rootbound log`" + `.
 	root.AddCommand(a.runCommand(), a.fsCommand(), a.demoCommand(), a.rootsCommand(), a.configCommand(), a.logCommand(), a.whyCommand(), a.versionCommand())
 	root.SetHelpCommandGroupID(groupLook)
 	root.SetCompletionCommandGroupID(groupConfig)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() { // those of the library do not mind a name that there is not
+		switch cmd.Name() {
+		case "help":
+			cmd.Run, cmd.RunE = nil, func(_ *cobra.Command, names []string) error { return helpOn(root, names) }
+		case "completion":
+			cmd.Args, cmd.RunE = onlyCommands, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		help(cmd, args)
+		if !strings.Contains(cmd.Long, "Exit codes:") {
+			fmt.Fprintf(cmd.OutOrStdout(), "\n%s\n", exitCodes)
+		}
+	})
 	return root
 }
 
+// helpOn prints the help of the command with these names.
+func helpOn(root *cobra.Command, names []string) error {
+	cmd, rest, err := root.Find(names)
+	if err != nil {
+		return usageError{err}
+	}
+	if len(rest) > 0 {
+		return unknownCommand(cmd, rest[0])
+	}
+	cmd.InitDefaultHelpFlag()
+	return cmd.Help()
+}
+
+// onlyCommands is for a command that has others beneath it and takes nothing else.
+func onlyCommands(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return unknownCommand(cmd, args[0])
+	}
+	return nil
+}
+
 func unknownCommand(cmd *cobra.Command, name string) error {
-	hint := "see `rootbound --help`"
-	if near := cmd.SuggestionsFor(name); len(near) > 0 {
-		hint = "did you mean " + strings.Join(near, " or ") + "?"
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	hint := "see `" + cmd.CommandPath() + " --help`"
+	if near, ok := launch.Nearest(name, names); ok {
+		hint = fmt.Sprintf("did you mean `%s %s`?", cmd.CommandPath(), near)
 	}
 	return usageError{withHint(fmt.Errorf("unknown command %q", name), hint)}
 }
 
-// noArgs, atLeast and friends are cobra's, as wrong usage.
+// usageArgs makes what f refuses wrong usage.
 func usageArgs(f cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := f(cmd, args); err != nil {
