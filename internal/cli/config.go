@@ -21,11 +21,8 @@ func (a *app) configCommand() *cobra.Command {
 		Use:     "config",
 		Short:   "Show what is configured, and how to write it",
 		GroupID: groupConfig,
-		Long: `Show what is configured, and how to write it.
-
-` + exitCodes,
-		Args: usageArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:    onlyCommands,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.configShowCommand(), a.configExampleCommand(), &cobra.Command{
 		Use:   "schema",
@@ -47,9 +44,7 @@ func (a *app) configShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [-- COMMAND [ARG…]]",
 		Short: "Print what holds, and from which file and line",
-		Long: `Print what would hold for a server here and now, from every layer of the configuration.
-
-` + exitCodes,
+		Long:  `Print what would hold for a server here and now, from every layer of the configuration.`,
 		Example: `  rootbound config show --origin
   rootbound config show --server filesystem
   rootbound config show -- npx -y @modelcontextprotocol/server-filesystem ~/project`,
@@ -76,6 +71,7 @@ func (a *app) configShowCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&origin, "origin", false, "say where each value comes from")
 	cmd.Flags().StringVar(&f.Config, "config", "", "a configuration `FILE` instead of the user's")
 	cmd.Flags().StringVar(&f.Server, "server", "", "the server `NAME` of the file")
+	cmd.RegisterFlagCompletionFunc("server", a.completeServers(&f.Config))
 	return cmd
 }
 
@@ -153,29 +149,26 @@ func (a *app) rootsCommand() *cobra.Command {
 		Short:   "List, add, remove and switch roots in the configuration file",
 		GroupID: groupConfig,
 		Long: `List, add, remove and switch the roots of the configuration file. Comments and layout are kept, and running guards
-follow a saved change.
-
-` + exitCodes,
-		Args: usageArgs(cobra.NoArgs),
+follow a saved change.`,
+		Args: onlyCommands,
 		RunE: func(*cobra.Command, []string) error { return a.listRoots(file, server) },
 	}
 	cmd.PersistentFlags().StringVar(&file, "config", "", "the configuration `FILE` (default: the user's)")
 	cmd.PersistentFlags().StringVar(&server, "server", "", "the roots of the server `NAME` (default: those for all)")
-	var access string
-	var name string
+	cmd.RegisterFlagCompletionFunc("server", a.completeServers(&file))
+	access := "rw"
 	var pin bool
 	add := &cobra.Command{
-		Use:   "add [NAME=]DIR",
-		Short: "Add a root",
-		Args:  usageArgs(cobra.ExactArgs(1)),
+		Use:               "add [NAME=]DIR",
+		Short:             "Add a root",
+		Args:              usageArgs(cobra.ExactArgs(1)),
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.addRoot(file, server, args[0], access, pin)
 		},
 	}
-	access = "rw"
 	add.Flags().Var(choice{&access, []string{"rw", "ro", "no-delete"}}, "access", "what may be done there")
 	add.Flags().BoolVar(&pin, "pin", false, "keep it whatever the client's list says")
-	_ = name
 	cmd.AddCommand(add,
 		&cobra.Command{
 			Use:   "list",
@@ -184,17 +177,19 @@ follow a saved change.
 			RunE:  func(*cobra.Command, []string) error { return a.listRoots(file, server) },
 		},
 		&cobra.Command{
-			Use:   "remove NAME|DIR",
-			Short: "Remove a root",
-			Args:  usageArgs(cobra.ExactArgs(1)),
+			Use:               "remove NAME|DIR",
+			Short:             "Remove a root",
+			Args:              usageArgs(cobra.ExactArgs(1)),
+			ValidArgsFunction: a.completeRoots(&file, &server),
 			RunE: func(_ *cobra.Command, args []string) error {
 				return a.edit(file, func(path string) (config.Change, error) { return config.RemoveRoot(path, server, absolute(args[0])) })
 			},
 		},
 		&cobra.Command{
-			Use:   "use NAME|DIR",
-			Short: "Switch the active workspace, for the guards started with --root @active",
-			Args:  usageArgs(cobra.ExactArgs(1)),
+			Use:               "use NAME|DIR",
+			Short:             "Switch the active workspace, for the guards started with --root @active",
+			Args:              usageArgs(cobra.ExactArgs(1)),
+			ValidArgsFunction: a.completeRoots(&file, &server),
 			RunE: func(_ *cobra.Command, args []string) error {
 				return a.edit(file, func(path string) (config.Change, error) { return config.Use(path, absolute(args[0])) })
 			},

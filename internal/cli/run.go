@@ -112,13 +112,7 @@ func (b *boundary) flags(a *app, cmd *cobra.Command) {
 	}
 	cmd.RegisterFlagCompletionFunc("client-roots", fixed("narrow", "ignore", "accept"))
 	cmd.RegisterFlagCompletionFunc("ask", fixed("client"))
-	cmd.RegisterFlagCompletionFunc("server", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		plan, err := config.Resolve(a.system(), config.Flags{Config: b.Config})
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		return plan.Servers, cobra.ShellCompDirectiveNoFileComp
-	})
+	cmd.RegisterFlagCompletionFunc("server", a.completeServers(&b.Config))
 	rare(cmd, "client-roots", "strict-protocol", "ask")
 }
 

@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/rootbound/rootbound/internal/config"
+)
+
+// completeServers completes the name of a server of the configuration; file is the value of --config.
+func (a *app) completeServers(file *string) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		plan, err := config.Resolve(a.system(), config.Flags{Config: *file})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		return plan.Servers, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeRoots completes the name of a root of the configuration, or a directory; file and server are the values of
+// --config and --server.
+func (a *app) completeRoots(file, server *string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		plan, err := config.Resolve(a.system(), config.Flags{Config: *file, Server: *server})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		}
+		var names []string
+		for _, d := range plan.Roots.Dirs() {
+			if d.Name != "" {
+				names = append(names, d.Name)
+			}
+		}
+		return names, cobra.ShellCompDirectiveFilterDirs
+	}
+}
