@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -15,8 +16,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rootbound/rootbound/internal/calllog"
+	"github.com/rootbound/rootbound/internal/config"
 )
 
+// logDir is where the log is when nothing says where.
 func (a *app) logDir() (string, error) { return calllog.DefaultDir(a.env, runtime.GOOS) }
 
 type logOptions struct {
@@ -32,14 +35,12 @@ func (a *app) logCommand() *cobra.Command {
 		GroupID: groupLook,
 		Long: `Show the log: each request with its verdict, each question for roots with its answer, each change.
 
-Paths are shown as ROOT:relative/path. A refused call has a short id; ` + "`rootbound why ID`" + ` tells its story.
-
-` + exitCodes,
+Paths are shown as ROOT:relative/path. A refused call has a short id; ` + "`rootbound why ID`" + ` tells its story.`,
 		Example: `  rootbound log --denied
   rootbound log --follow --server filesystem
   rootbound log --since 2h --roots
   rootbound log verify`,
-		Args: usageArgs(cobra.NoArgs),
+		Args: onlyCommands,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.showLog(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
@@ -49,7 +50,7 @@ Paths are shown as ROOT:relative/path. A refused call has a short id; ` + "`root
 	f.BoolVar(&o.roots, "roots", false, "each roots/list with its answer, and whether changes were fetched")
 	f.StringVar(&o.server, "server", "", "only this server")
 	f.StringVar(&o.since, "since", "", "only what is newer: 30m, 2h, 3d, 2026-11-30 or 2026-11-30T12:00:00Z")
-	cmd.PersistentFlags().StringVar(&o.dir, "dir", "", "where the log files are (default: the state directory)")
+	cmd.PersistentFlags().StringVar(&o.dir, "dir", "", "the `DIR` of the log files (default: the configured one, else the state directory)")
 	cmd.AddCommand(&cobra.Command{
 		Use:   "verify [FILE…]",
 		Short: "Prove that the log was not changed",
@@ -105,7 +106,7 @@ func (a *app) showLog(ctx context.Context, o logOptions) error {
 	if o.follow {
 		entries = calllog.Follow(ctx, dir, filter)
 	} else {
-		entries = calllog.ReadDir(dir, filter)
+		entries = readLog(dir, o.dir, filter)
 	}
 	if o.roots && !o.json && !o.follow {
 		events, err := calllog.RootsEvents(entries)
@@ -144,11 +145,30 @@ func (a *app) showLog(ctx context.Context, o logOptions) error {
 	return errors.Join(bad...)
 }
 
+// dirOf is where the log is to be read: in the directory of the flag, or the one that is configured, or the usual one.
 func (a *app) dirOf(flag string) (string, error) {
 	if flag != "" {
 		return filepath.Abs(flag)
 	}
+	plan, err := config.Resolve(a.system(), config.Flags{})
+	switch {
+	case err != nil: // the log may be what is needed to mend it
+		fmt.Fprintf(a.err, "rootbound: the configuration is not valid, so its log directory is not known: %v\n", err)
+	case plan.Log.Dir.Given():
+		return plan.Log.Dir.Value, nil
+	}
 	return a.logDir()
+}
+
+// readLog is calllog.ReadDir, for which a directory that no flag names need not be there: nothing was logged yet.
+func readLog(dir, flag string, f calllog.Filter) iter.Seq2[calllog.Entry, error] {
+	return func(yield func(calllog.Entry, error) bool) {
+		for e, err := range calllog.ReadDir(dir, f) {
+			if flag == "" && errors.Is(err, fs.ErrNotExist) || !yield(e, err) {
+				return
+			}
+		}
+	}
 }
 
 // color reports whether out is a terminal that wants colour.
@@ -161,14 +181,14 @@ func (a *app) color() bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-func (a *app) verifyLog(dir string, files []string) error {
+func (a *app) verifyLog(flag string, files []string) error {
 	var reports []calllog.Report
 	if len(files) == 0 {
-		dir, err := a.dirOf(dir)
+		dir, err := a.dirOf(flag)
 		if err != nil {
 			return err
 		}
-		if reports, err = calllog.VerifyDir(dir); err != nil {
+		if reports, err = calllog.VerifyDir(dir); err != nil && (flag != "" || !errors.Is(err, fs.ErrNotExist)) {
 			return err
 		}
 		if len(reports) == 0 {
@@ -202,29 +222,33 @@ func (a *app) whyCommand() *cobra.Command {
 		Use:     "why CALL-ID|PATH",
 		Short:   "Tell the story of a refusal, and the line that would allow it",
 		GroupID: groupLook,
-		Long: `Tell the story of a call by the short id that the refusal showed, or of the newest refusals of a path.
-
-` + exitCodes,
+		Long:    `Tell the story of a call by the short id that the refusal showed, or of the newest refusals of a path.`,
 		Example: `  rootbound why c7f3a2
   rootbound why ~/.ssh/config`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			dir, err := a.dirOf(dir)
-			if err != nil {
-				return err
-			}
 			return a.why(dir, args[0])
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", "", "where the log files are (default: the state directory)")
+	cmd.Flags().StringVar(&dir, "dir", "", "the `DIR` of the log files (default: the configured one, else the state directory)")
 	return cmd
 }
 
-func (a *app) why(dir, what string) error {
+func (a *app) why(flag, what string) error {
+	dir, err := a.dirOf(flag)
+	if err != nil {
+		return err
+	}
 	if home := a.env("HOME"); home != "" && strings.HasPrefix(what, "~/") {
 		what = filepath.Join(home, what[2:])
 	}
-	stories, err := calllog.Why(calllog.ReadDir(dir, calllog.Filter{}), what, 5)
+	tell := func(what string) ([]calllog.Story, error) {
+		return calllog.Why(readLog(dir, flag, calllog.Filter{}), what, 5)
+	}
+	stories, err := tell(what)
+	if abs, aerr := filepath.Abs(what); len(stories) == 0 && err == nil && aerr == nil && abs != what {
+		stories, err = tell(abs)
+	}
 	if len(stories) == 0 {
 		if err != nil {
 			return err
