@@ -52,8 +52,8 @@ func TestBudgets(t *testing.T) {
 		{"no number", ratio("", []float64{0}, []float64{0}).within(1), true, false},
 		{"what slowed both does not count", ratio("", []float64{1, 10, 1}, []float64{2, 20, 2}).within(0.5), false, false},
 	} {
-		if tt.r.missed() != tt.missed || tt.r.wide() != tt.wide {
-			t.Errorf("%s: missed %v, wide %v; want %v, %v", tt.name, tt.r.missed(), tt.r.wide(), tt.missed, tt.wide)
+		if tt.r.Missed != tt.missed || tt.r.Wide != tt.wide {
+			t.Errorf("%s: missed %v, wide %v; want %v, %v", tt.name, tt.r.Missed, tt.r.Wide, tt.missed, tt.wide)
 		}
 	}
 }

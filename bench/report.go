@@ -37,25 +37,25 @@ type result struct {
 	High  float64 `json:"high"`
 	// Unit is what the numbers count; "" for a ratio.
 	Unit string `json:"unit,omitempty"`
+	// Wide is set when the rounds differ so much that Value says little.
+	Wide bool `json:"wide,omitempty"`
 	// Budget is the most that Value may be; nil when nothing is promised.
 	Budget *float64 `json:"budget,omitempty"`
+	// Missed is set when it is more, or no number.
+	Missed bool `json:"missed,omitempty"`
 }
-
-// missed reports whether a budget was promised and is not kept.
-func (r result) missed() bool { return r.Budget != nil && !(r.Value <= *r.Budget) }
-
-// wide reports whether the rounds differ so much that the value says little.
-func (r result) wide() bool { return r.High-r.Low > 0.3*math.Abs(r.Value) }
 
 // within returns r with a budget.
 func (r result) within(most float64) result {
-	r.Budget = &most
+	r.Budget, r.Missed = &most, !(r.Value <= most)
 	return r
 }
 
 // summary is the result of the rounds' values.
 func summary(name, unit string, values []float64) result {
-	return result{Name: name, Unit: unit, Value: quantile(values, 0.5), Low: quantile(values, 0.25), High: quantile(values, 0.75)}
+	r := result{Name: name, Unit: unit, Value: quantile(values, 0.5), Low: quantile(values, 0.25), High: quantile(values, 0.75)}
+	r.Wide = r.High-r.Low > 0.3*r.Value
+	return r
 }
 
 // ratio is the result of a divided by b, round by round, so that what slowed both does not count.
@@ -81,7 +81,7 @@ func quantile(values []float64, q float64) float64 {
 func (r *report) missed() (n int) {
 	for _, c := range r.Cases {
 		for _, v := range c.Results {
-			if v.missed() {
+			if v.Missed {
 				n++
 			}
 		}
@@ -94,14 +94,11 @@ func (r *report) head(w io.Writer) {
 }
 
 func (r *report) foot(w io.Writer) {
-	n, wide := r.missed(), false
-	for _, c := range r.Cases {
-		wide = wide || slices.ContainsFunc(c.Results, result.wide)
-	}
-	if wide {
+	isWide := func(v result) bool { return v.Wide }
+	if slices.ContainsFunc(r.Cases, func(c measured) bool { return slices.ContainsFunc(c.Results, isWide) }) {
 		fmt.Fprintf(w, "\n~ the rounds differ much: something else ran, or it is that uneven (load now %s)\n", load())
 	}
-	if n > 0 {
+	if n := r.missed(); n > 0 {
 		fmt.Fprintf(w, "\n%d missed\n", n)
 	}
 }
@@ -115,13 +112,13 @@ func (m measured) table(w io.Writer) {
 		if r.Low == r.High {
 			spread = ""
 		}
-		if r.wide() {
+		if r.Wide {
 			spread += " ~"
 		}
 		budget, mark := "", ""
 		if r.Budget != nil {
 			budget, mark = strings.TrimSpace("≤ "+number(*r.Budget)+" "+r.Unit), "✔"
-			if r.missed() {
+			if r.Missed {
 				mark = "✘"
 			}
 		}

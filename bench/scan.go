@@ -17,7 +17,7 @@ import (
 // megabytes. Nothing is promised where it is 0.
 var scanBudgets = []struct {
 	name, title string
-	µs          float64
+	micros      float64
 	noAllocs    bool
 	garbage     float64
 }{
@@ -46,8 +46,8 @@ func scan(b *bench) ([]result, error) {
 			return nil, fmt.Errorf("running %q: no benchmark for %s\n%s", cmd.Args, s.name, out)
 		}
 		took := summary(s.title, "µs", scaled(run["ns/op"], 1e-3))
-		if s.µs > 0 {
-			took = took.within(s.µs)
+		if s.micros > 0 {
+			took = took.within(s.micros)
 		}
 		results = append(results, took)
 		allocs := summary(s.title+", allocations", "", run["allocs/op"])
