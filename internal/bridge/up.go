@@ -4,6 +4,7 @@
 //
 // Only the way up is here: a handshake client in front of a stateless handler. An error that such a client answers to a
 // question cannot be said in the stateless era: to an elicitation it becomes a cancel, everything else fails the request.
+// Resource subscriptions, and cancelling a request that was given back, do not cross yet.
 package bridge
 
 import (
@@ -172,7 +173,7 @@ func (u *up) rounds(ctx context.Context, r, first *exchange.Request, reply func(
 			u.rounds(ctx, again, first, reply, round+1)
 		}
 		if len(questions) == 0 {
-			ask(nil)
+			go ask(nil) // this may be where the server is read, which must not wait for the server to read
 			return
 		}
 		first.Caller.Ask(ctx, questions, ask)

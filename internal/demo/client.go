@@ -38,8 +38,11 @@ func newClient(ctx context.Context, p *printer, era exchange.Era, command []stri
 	c.process = transport.NewProcess(func() (transport.Command, error) { return transport.Command{Args: command}, nil },
 		transport.ProcessOptions{Stderr: quiet})
 	if era == exchange.Modern {
-		_, err = c.request("server/discover", "{}")
-		return c, err
+		if _, err := c.request("server/discover", "{}"); err != nil {
+			c.close()
+			return nil, err
+		}
+		return c, nil
 	}
 	c.process.Handle(ctx, &exchange.Request{Msg: wire.NewRequest(exchange.NewID(), exchange.Listen, nil), Caller: c, Session: c.session}, func(exchange.Outcome) {})
 	if _, err := c.request("initialize", `{"protocolVersion":"2025-11-25","capabilities":`+declared+`,"clientInfo":{"name":"rootbound-demo","version":"1"}}`); err != nil {
@@ -147,8 +150,8 @@ func (c *client) Ask(_ context.Context, qs []exchange.Question, answer func([]ex
 		if q.Method == "roots/list" {
 			result = c.list()
 		}
-		answers[i] = exchange.Answer{Result: result}
-		c.p.message("→", wire.NewResult(q.Msg.ID(), result))
+		answers[i] = exchange.Answer{Msg: wire.NewResult(q.Msg.ID(), result)}
+		c.p.message("→", answers[i].Msg)
 	}
 	answer(answers)
 }

@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/exchange"
@@ -276,16 +277,27 @@ func readLog(dir string, w *workspace) (told, error) {
 }
 
 // printer writes what happens.
-type printer struct{ out io.Writer }
+type printer struct {
+	mu  sync.Mutex
+	out io.Writer
+}
 
 func (p *printer) title(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	fmt.Fprintf(p.out, "\n── %s\n", fmt.Sprintf(format, args...))
 }
 
-func (p *printer) say(text string) { fmt.Fprintf(p.out, "\n   %s\n", text) }
+func (p *printer) say(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprintf(p.out, "\n   %s\n", text)
+}
 
 // message prints a message as it is; only what is very long is cut, and says so.
 func (p *printer) message(arrow string, m *wire.Message) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	text := string(m.Bytes())
 	if len(text) > 600 {
 		text = fmt.Sprintf("%s… (%d bytes)", text[:600], len(text))

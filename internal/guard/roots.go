@@ -578,6 +578,9 @@ func (c rootsCaller) Ask(ctx context.Context, qs []exchange.Question, answer fun
 			answers[i], told = c.s.list(q)
 		} else {
 			rest, at = append(rest, q), append(at, i)
+			if q.Method != "ping" {
+				c.s.g.note(&calllog.Record{Kind: calllog.Note, Session: c.s.id(), Code: "question", Method: q.Method, From: calllog.Server, To: calllog.Client})
+			}
 		}
 	}
 	if len(rest) == len(qs) {

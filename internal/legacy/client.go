@@ -30,6 +30,8 @@ type Client struct {
 	open        map[string]*call     // requests of the client, by id
 	questions   map[string]*question // what the client was asked, by id
 	initialized *wire.Message        // the answer to initialize
+	greeting    bool                 // an initialize is open
+	again       []*call              // more of them, which get its answer
 	listening   bool
 	unsent      int           // requests whose answers were not sent yet
 	drained     chan struct{} // closed and dropped when there are none any more; nil when nobody waits
@@ -107,10 +109,10 @@ type call struct {
 }
 
 func (c *Client) request(m *wire.Message, b *batch) {
-	if m.Method() == "initialize" && c.repeated(m, b) {
+	k := &call{edge: c, id: m.ID(), key: m.Key(), batch: b}
+	if m.Method() == "initialize" && c.repeated(k) {
 		return
 	}
-	k := &call{edge: c, id: m.ID(), key: m.Key(), batch: b}
 	k.ctx, k.cancel = context.WithCancelCause(c.session.Context())
 	c.mu.Lock()
 	if _, open := c.open[k.key]; open {
@@ -150,6 +152,9 @@ func (k *call) end(method string, o exchange.Outcome) {
 		c.deliver(k.batch, answer)
 	} else if k.batch != nil {
 		c.deliver(k.batch, nil)
+	}
+	if method == "initialize" {
+		c.greeted(o.Msg)
 	}
 	k.cancel(context.Canceled)
 }
@@ -205,17 +210,36 @@ func (c *Client) handshake(answer *wire.Message) {
 	c.mu.Unlock()
 }
 
-// repeated answers an initialize after the first like the first: some clients send it twice.
-func (c *Client) repeated(m *wire.Message, b *batch) bool {
+// repeated answers an initialize after the first like the first, as soon as that is answered: some clients send it twice.
+func (c *Client) repeated(k *call) bool {
 	c.mu.Lock()
 	first := c.initialized
-	c.mu.Unlock()
-	if first == nil {
-		return false
+	if first == nil && c.greeting {
+		c.again = append(c.again, k)
 	}
-	c.report("the client sent initialize again; it got the first answer")
-	c.deliver(b, first.WithID(m.ID()))
-	return true
+	repeated := first != nil || c.greeting
+	c.greeting = true
+	c.mu.Unlock()
+	if first != nil {
+		c.deliver(k.batch, first.WithID(k.id))
+	}
+	if repeated {
+		c.report("the client sent initialize again; it gets the first answer")
+	}
+	return repeated
+}
+
+// greeted ends the first initialize, and answers those that came meanwhile.
+func (c *Client) greeted(answer *wire.Message) {
+	c.mu.Lock()
+	again := c.again
+	c.greeting, c.again = false, nil
+	c.mu.Unlock()
+	for _, k := range again {
+		if answer != nil {
+			c.deliver(k.batch, answer.WithID(k.id))
+		}
+	}
 }
 
 func (c *Client) notification(m *wire.Message) {

@@ -349,7 +349,12 @@ func (s *Server) receiveBatch(m *wire.Message) {
 	s.mu.Unlock()
 	msgs, refused, err := m.Elements(wire.Lenient)
 	if err != nil || revision != batchRevision {
-		s.report("the server sent a batch, which exists only in revision %s; it was dropped", batchRevision)
+		s.report("the server sent a batch, which exists only in revision %s; it was refused", batchRevision)
+		for i := range msgs {
+			if msgs[i].Kind() == wire.Response {
+				s.Refuse(&wire.Refusal{ID: msgs[i].ID(), Kind: wire.Response, Reason: "it came in a batch"})
+			}
+		}
 		return
 	}
 	for i := range msgs {

@@ -161,7 +161,12 @@ func (p *Process) start(r *exchange.Request) error {
 	case p.exit != nil && r.Era == exchange.Legacy && r.Msg.Method() != "initialize":
 		return p.exit
 	}
-	return p.launch(nil)
+	err := p.launch(nil)
+	if err != nil {
+		p.exit = &ExitError{Code: 1, State: err.Error()}
+		p.opt.Report("%v", err)
+	}
+	return err
 }
 
 // launch starts the child. The caller holds mu.
