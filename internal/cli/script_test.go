@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/rootbound/rootbound/internal/calllog"
+	"github.com/rootbound/rootbound/internal/config"
+	"github.com/rootbound/rootbound/internal/mcptest"
+)
+
+var update = flag.Bool("update", false, "write what is printed into the scripts and the golden files")
+
+func TestMain(m *testing.M) {
+	peer := func() { os.Exit(mcptest.Peer(os.Args[1:], os.Stdin, os.Stdout)) }
+	testscript.Main(m, map[string]func(){
+		"rootbound":             func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"client":                func() { os.Exit(mcptest.Talk(os.Args[1:], os.Stdout, os.Stderr)) },
+		"peer":                  peer,
+		"mcp-filesystem-server": peer, // a name of which it is known that the arguments are directories
+	})
+}
+
+// The scripts are sessions of a user, each in a directory and with a home of its own. Beside what every script has there
+// are the programs rootbound, client (mcptest.Talk) and peer (mcptest.Peer), the variables CONFIG (the user's file) and
+// LOGS (where the logs are), and the commands
+//
+//	exits CODE PROGRAM [ARG…]    for a program that must end with that code
+//	expand FILE…                 puts the values of variables, written ${NAME}, into files
+func TestScript(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			home := filepath.Join(e.WorkDir, "home")
+			e.Setenv("HOME", home)
+			if runtime.GOOS == "windows" {
+				e.Setenv("APPDATA", filepath.Join(home, "config"))
+				e.Setenv("LOCALAPPDATA", filepath.Join(home, "state"))
+			}
+			e.Setenv("GORACE", "atexit_sleep_ms=0") // each of many processes would wait a second for the race detector
+			e.Setenv("XDG_CONFIG_HOME", "")
+			e.Setenv("XDG_STATE_HOME", "")
+			file, err := config.System{Env: e.Getenv, Dir: e.WorkDir, GOOS: runtime.GOOS}.UserFile()
+			if err != nil {
+				return err
+			}
+			logs, err := calllog.DefaultDir(e.Getenv, runtime.GOOS)
+			if err != nil {
+				return err
+			}
+			e.Setenv("CONFIG", file)
+			e.Setenv("LOGS", logs)
+			return os.MkdirAll(home, 0o700)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "expand": expand},
+	})
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM [ARG…]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("running %s: %v", args[1], err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("%s ended with the code %d, not with %d", args[1], got, want)
+	}
+}
+
+func expand(ts *testscript.TestScript, neg bool, files []string) {
+	if neg || len(files) == 0 {
+		ts.Fatalf("usage: expand FILE…")
+	}
+	for _, name := range files {
+		text := variable.ReplaceAllStringFunc(ts.ReadFile(name), func(v string) string { return ts.Getenv(v[2 : len(v)-1]) })
+		ts.Check(os.WriteFile(ts.MkAbs(name), []byte(text), 0o600))
+	}
+}
+
+var variable = regexp.MustCompile(`\$\{[A-Za-z]+\}`)
