@@ -111,6 +111,9 @@ func fileName(t time.Time, server string) string {
 	return t.UTC().Format(nameLayout) + "-" + string(clean) + "-" + hex.EncodeToString(random[:]) + suffix
 }
 
+// Discards reports whether nothing is kept, so that no record needs to be made.
+func (l *Log) Discards() bool { return l.discard }
+
 // Path returns the name of the log's file, "" when nothing is kept.
 func (l *Log) Path() string { return l.path }
 

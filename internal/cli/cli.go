@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -59,6 +60,8 @@ func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)
 // Main runs the command line args and returns the exit code.
 func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	a := &app{in: in, out: out, err: errw, env: os.Getenv}
+	// Reads and writes block a processor of the runtime until it notices; with only one, everything else waits for that.
+	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a client that is gone is an error of the write, not our end
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

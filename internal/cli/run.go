@@ -200,6 +200,7 @@ type running struct {
 	log    *calllog.Log
 	guard  *guard.Guard
 	policy calllog.Policy
+	shown  []config.Row // what the configuration said last
 }
 
 func (a *app) newRun(plan *config.Plan, name, dir string) (*running, error) {
@@ -207,7 +208,7 @@ func (a *app) newRun(plan *config.Plan, name, dir string) (*running, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &running{app: a, name: name, log: log, policy: policy}, nil
+	return &running{app: a, name: name, log: log, policy: policy, shown: plan.Show()}, nil
 }
 
 func (r *running) warn(text string) { fmt.Fprintf(r.app.err, "rootbound: %s: %s\n", r.name, text) }
@@ -311,6 +312,12 @@ func (r *running) changed(plan *config.Plan, err error) {
 		return
 	}
 	r.guard.Configure(plan.Roots)
+	for i, row := range plan.Show() {
+		if old := r.shown; i < len(old) && old[i].Key == row.Key && old[i].Value != row.Value && !strings.HasPrefix(row.Key, "roots") && row.Key != "active" {
+			r.report("%s is %s now, which holds from the next start of this guard on", row.Key, row.Value)
+		}
+	}
+	r.shown = plan.Show()
 }
 
 // openLog opens the log of this run.

@@ -41,6 +41,9 @@ func (g *Guard) logStage(next exchange.Handler) exchange.Handler {
 // ended writes a refusal, or how a request ended. Its effect was logged before it happened, so an answer is not held back
 // when this cannot be.
 func (g *Guard) ended(r *exchange.Request, o exchange.Outcome, took time.Duration) {
+	if g.opt.Log.Discards() {
+		return
+	}
 	for _, n := range r.Trail.Notes() {
 		if n.Denied {
 			g.note(g.call(r))
@@ -66,7 +69,7 @@ func (g *Guard) ended(r *exchange.Request, o exchange.Outcome, took time.Duratio
 // gate is the innermost stage: what cannot be logged does not go to the server.
 func (g *Guard) gate(next exchange.Handler) exchange.Handler {
 	return exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
-		if r.Trail != nil {
+		if r.Trail != nil && !g.opt.Log.Discards() {
 			if err := g.opt.Log.Append(g.call(r)); err != nil {
 				r.Trail.Add(exchange.Note{Stage: "log", Denied: true, Code: "log", Text: err.Error()})
 				reply(exchange.Fail(r, wire.CodeInternal, "rootbound: the request was not sent, because it could not be logged", nil))

@@ -447,46 +447,6 @@ func Members(object []byte) iter.Seq2[string, []byte] {
 	}
 }
 
-// Items yields the elements of a JSON array. It yields nothing when array is not an array.
-func Items(array []byte) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		d := newDecoder(array, lenient)
-		defer d.release()
-		if d.PeekKind() != '[' {
-			return
-		}
-		d.ReadToken()
-		for d.PeekKind() != ']' {
-			_, v, err := d.value()
-			if err != nil || !yield(array[v.Start:v.End:v.End]) {
-				return
-			}
-		}
-	}
-}
-
-// members yields where the names and values of an object are.
-func members(object []byte) iter.Seq2[Span, Span] {
-	return func(yield func(Span, Span) bool) {
-		d := newDecoder(object, lenient)
-		defer d.release()
-		if d.PeekKind() != '{' {
-			return
-		}
-		d.ReadToken()
-		for d.PeekKind() != '}' {
-			_, name, err := d.value()
-			if err != nil {
-				return
-			}
-			_, v, err := d.value()
-			if err != nil || !yield(name, v) {
-				return
-			}
-		}
-	}
-}
-
 // Canonical returns a valid JSON value spelled in one way: members sorted, no blanks, fractions as RFC 8785 has them and integers with
 // all their digits. It is for comparing, not for sending.
 func Canonical(value []byte) []byte {

@@ -2,10 +2,12 @@ package wire
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func TestScanFindsTheEnvelope(t *testing.T) {
@@ -260,6 +262,54 @@ func FuzzFinder(f *testing.F) {
 		}
 		if m.kind != kind && !bytes.Contains(line, []byte(`\`)) && string(m.ID()) != "null" && !m.illFormed {
 			t.Fatalf("found %v, want %v in %s", kind, m.kind, line)
+		}
+	})
+}
+
+// FuzzWalk holds: the walk over what was accepted finds the members and items that a parser finds, and never leaves the
+// bytes of what was not.
+func FuzzWalk(f *testing.F) {
+	f.Add([]byte(`{"a\\\"":{"b":[1,"}]",{}]} , "c":-1.5e3,"d":null,"e":"\\"}`))
+	f.Add([]byte(`[ 1 ,"a",[],{"x":[]} ]`))
+	f.Add([]byte(`{"a":`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var names, values, items []string
+		for n, v := range Members(b) {
+			names, values = append(names, n), append(values, string(v))
+		}
+		for v := range Items(b) {
+			items = append(items, string(v))
+		}
+		if !json.Valid(b) {
+			return
+		}
+		var array []json.RawMessage
+		if json.Unmarshal(b, &array) == nil && array != nil {
+			if len(array) != len(items) {
+				t.Fatalf("%d items of %q, want %d", len(items), b, len(array))
+			}
+			for i := range array {
+				if string(array[i]) != items[i] {
+					t.Fatalf("item %d of %q is %q, want %q", i, b, items[i], array[i])
+				}
+			}
+		}
+		d := json.NewDecoder(bytes.NewReader(b))
+		if tok, err := d.Token(); err != nil || tok != json.Delim('{') {
+			return
+		}
+		for i := 0; d.More(); i++ {
+			name, err := d.Token()
+			var v json.RawMessage
+			if err != nil || d.Decode(&v) != nil {
+				return
+			}
+			if i >= len(names) || string(v) != values[i] || !utf8.Valid(b) {
+				if utf8.Valid(b) {
+					t.Fatalf("member %d of %q: %q is missing or %q", i, b, name, values)
+				}
+				return
+			}
 		}
 	})
 }
