@@ -99,14 +99,8 @@ func allowing(r *Record, effective []Dir) []string {
 			lines = append(lines, line)
 		}
 	}
-	if r.Fix != "" {
-		add(r.Fix)
-	}
-	if r.Verdict != Deny {
-		return lines
-	}
 	for _, p := range r.Paths {
-		if p.Verdict != Deny || p.Resolved == "" {
+		if r.Verdict != Deny || p.Verdict != Deny || p.Resolved == "" {
 			continue
 		}
 		switch p.Code {
@@ -128,6 +122,9 @@ func allowing(r *Record, effective []Dir) []string {
 				add("--root " + shellQuote(dir) + " instead of --ro " + shellQuote(dir))
 			}
 		}
+	}
+	if r.Fix != "" {
+		add(r.Fix) // after what only opens a directory: it may switch a check off
 	}
 	return lines
 }

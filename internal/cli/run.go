@@ -387,6 +387,8 @@ func (a *app) startLine(r *running, plan *config.Plan) {
 	b.WriteString("; told and checked, not confined")
 	if p := r.log.Path(); p != "" {
 		b.WriteString("; log " + p)
+	} else {
+		b.WriteString("; nothing is logged")
 	}
 	r.warn(b.String())
 }

@@ -79,7 +79,7 @@ func (g *Guard) judge(ctx context.Context, r *exchange.Request, next exchange.Ha
 	v := pathargs.Judge(args, r.Roots, g.opt.Process)
 	refused := v.Refused()
 	if len(refused) == 0 {
-		r.Trail.Add(exchange.Note{Stage: "paths", Detail: detail{logPaths(v)}})
+		r.Trail.Add(exchange.Note{Stage: "paths", Detail: detail{logPaths(v, "")}})
 		next.Handle(ctx, r, reply)
 		return
 	}
@@ -92,7 +92,7 @@ func (g *Guard) judge(ctx context.Context, r *exchange.Request, next exchange.Ha
 		if len(refused) == 0 {
 			c := *r
 			c.Roots = set
-			r.Trail.Add(exchange.Note{Stage: "paths", Detail: detail{logPaths(v)}})
+			r.Trail.Add(exchange.Note{Stage: "paths", Detail: detail{logPaths(v, "")}})
 			next.Handle(ctx, &c, reply)
 			return
 		}
@@ -104,7 +104,7 @@ func (g *Guard) judge(ctx context.Context, r *exchange.Request, next exchange.Ha
 // the log everything.
 func (g *Guard) refuse(r *exchange.Request, set roots.Set, v pathargs.Verdict, j pathargs.Judged, state roots.State, reply func(exchange.Outcome)) {
 	code, text, allow, fix := explain(j, state, wire.GetString(r.Msg.Params(), "name"))
-	r.Trail.Add(exchange.Note{Stage: "paths", Denied: true, Code: code, Text: text, Fix: fix, Detail: detail{logPaths(v)}})
+	r.Trail.Add(exchange.Note{Stage: "paths", Denied: true, Code: code, Text: text, Fix: fix, Detail: detail{logPaths(v, code)}})
 	way := fix
 	if allow != "" {
 		way = strings.TrimSuffix("to allow it: "+allow+"; or "+fix, "; or ")
@@ -115,8 +115,12 @@ func (g *Guard) refuse(r *exchange.Request, set roots.Set, v pathargs.Verdict, j
 	reply(exchange.Refused(r, modelText(code, j, set, r.Trail.ID), data))
 }
 
-// codeUnresolvable is the code of a path of which it cannot be known where it leads.
-const codeUnresolvable = "unresolvable"
+const (
+	// codeUnresolvable is the code of a path of which it cannot be known where it leads.
+	codeUnresolvable = "unresolvable"
+	// codeClientList is the code of a path that is configured and not in the client's list.
+	codeClientList = "client-list"
+)
 
 // modelText is for the model: no path of this machine that it did not write itself.
 func modelText(code string, j pathargs.Judged, set roots.Set, id string) string {
@@ -177,12 +181,12 @@ func explain(j pathargs.Judged, state roots.State, tool string) (code, text, all
 		text += ", outside the roots; " + state.String()
 		allow = "--root " + quoted(dir)
 		if _, _, configured := state.Configured.Match(where); configured {
-			allow = "open it in the client, or pin the root, or --client-roots ignore"
+			code, allow, fix = codeClientList, "", "open it in the client, or pin the root, or start with --client-roots ignore"
 		} else if roots.Broad(dir) {
 			allow = "" // nothing that wide is offered
 		}
 	}
-	if j.Why == pathargs.ByName && tool != "" {
+	if j.Why == pathargs.ByName && tool != "" && fix == "" {
 		fix = fmt.Sprintf("not_paths = [%q] for the tool %q, if that is no path", strings.TrimPrefix(j.Pointer, "/"), tool)
 	}
 	return code, text, allow, fix
@@ -231,8 +235,8 @@ func (g *Guard) fillDefaults(r *exchange.Request) *exchange.Request {
 	return r
 }
 
-// logPaths are the judged and the seen arguments as the log has them.
-func logPaths(v pathargs.Verdict) []calllog.Path {
+// logPaths are the judged and the seen arguments as the log has them. Code is why the request is refused.
+func logPaths(v pathargs.Verdict, code string) []calllog.Path {
 	var out []calllog.Path
 	for _, j := range v.Judged {
 		p := calllog.Path{Arg: j.Pointer, Given: j.Value, Resolved: j.Place.Path, Verdict: calllog.Allow, Code: j.Why.String()}
@@ -243,7 +247,7 @@ func logPaths(v pathargs.Verdict) []calllog.Path {
 			p.Verdict = calllog.Deny
 			switch j.Refusal {
 			case pathargs.Outside:
-				p.Code = calllog.CodeOutside
+				p.Code = code
 			case pathargs.Forbidden:
 				p.Code = calllog.CodeReadOnly
 			default:

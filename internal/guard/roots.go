@@ -169,7 +169,7 @@ func (s *session) declaration() []byte {
 // listChanged takes the client's word that its list is another one. It is asked by the next request that needs it, never
 // outside of one.
 func (s *session) listChanged() {
-	s.g.note(&calllog.Record{Kind: calllog.ListChanged, Session: s.id(), Method: "roots/list", From: calllog.Client, To: calllog.Guard})
+	s.g.note(&calllog.Record{Kind: calllog.ListChanged, Session: s.id(), Method: "notifications/roots/list_changed", From: calllog.Client, To: calllog.Guard})
 	s.event(func(t *roots.Tracker) roots.Step { return t.ListChanged() })
 }
 
@@ -383,7 +383,7 @@ func (s *session) announce(before, after roots.Set) {
 	if s.g.opt.Quiet {
 		return
 	}
-	s.g.note(&calllog.Record{Kind: calllog.ListChanged, Session: s.id(), Method: "roots/list", From: calllog.Guard, To: calllog.Server})
+	s.g.note(&calllog.Record{Kind: calllog.ListChanged, Session: s.id(), Method: "notifications/roots/list_changed", From: calllog.Guard, To: calllog.Server})
 	s.next.Handle(context.Background(), exchange.Own(template, "notifications/roots/list_changed", nil), func(exchange.Outcome) {})
 	if wait {
 		time.AfterFunc(settleLimit, func() { s.late(w) })
