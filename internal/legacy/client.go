@@ -33,8 +33,7 @@ type Client struct {
 	greeting    bool                 // an initialize is open
 	again       []*call              // more of them, which get its answer
 	listening   bool
-	unsent      int           // requests whose answers were not sent yet
-	drained     chan struct{} // closed and dropped when there are none any more; nil when nobody waits
+	unsent      exchange.Tally // requests whose answers were not sent yet
 }
 
 // NewClient returns the edge of a client that is written to by out and whose requests go to next. The session ends when
@@ -121,8 +120,8 @@ func (c *Client) request(m *wire.Message, b *batch) {
 		return
 	}
 	c.open[k.key] = k
-	c.unsent++
 	c.mu.Unlock()
+	c.unsent.Add()
 	if m.Method() == "initialize" {
 		c.client(m)
 	}
@@ -143,7 +142,7 @@ func (k *call) end(method string, o exchange.Outcome) {
 	c.mu.Lock()
 	delete(c.open, k.key) // before the answer goes: the client may use the id again as soon as it has it
 	c.mu.Unlock()
-	defer c.sent()
+	defer c.unsent.Done()
 	if o.Msg != nil {
 		answer := o.Msg.WithID(k.id)
 		if method == "initialize" && answer.Result() != nil {
@@ -159,31 +158,8 @@ func (k *call) end(method string, o exchange.Outcome) {
 	k.cancel(context.Canceled)
 }
 
-// sent counts an answer that was sent.
-func (c *Client) sent() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.unsent--
-	if c.unsent == 0 && c.drained != nil {
-		close(c.drained)
-		c.drained = nil
-	}
-}
-
 // Drained is closed when every request of the client was answered.
-func (c *Client) Drained() <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.drained == nil {
-		c.drained = make(chan struct{})
-	}
-	drained := c.drained
-	if c.unsent == 0 {
-		close(c.drained)
-		c.drained = nil
-	}
-	return drained
-}
+func (c *Client) Drained() <-chan struct{} { return c.unsent.Empty() }
 
 // client remembers what the client says of itself.
 func (c *Client) client(m *wire.Message) {

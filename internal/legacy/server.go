@@ -39,7 +39,7 @@ type Server struct {
 	replaying                      bool
 	held                           []func() // what waits until the new process was told
 
-	idle chan struct{} // closed and dropped when nothing is open any more; nil when nobody waits
+	unanswered exchange.Tally // as many as open holds
 }
 
 // asked is a question of the server that is open.
@@ -128,6 +128,7 @@ func (s *Server) add(r *exchange.Request, reply func(exchange.Outcome)) *pending
 		p.token = wire.IDKey(token)
 	}
 	s.open = append(s.open, p)
+	s.unanswered.Add()
 	return p
 }
 
@@ -150,10 +151,7 @@ func (s *Server) take(key string) *pending {
 	for i, p := range s.open {
 		if p.key == key {
 			s.open = slices.Delete(s.open, i, i+1)
-			if len(s.open) == 0 && s.idle != nil {
-				close(s.idle)
-				s.idle = nil
-			}
+			s.unanswered.Done()
 			return p
 		}
 	}
@@ -298,19 +296,7 @@ func (s *Server) Disconnect(out *wire.Writer, why error) {
 }
 
 // Idle is closed when the server has nothing left to answer.
-func (s *Server) Idle() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.idle == nil {
-		s.idle = make(chan struct{})
-	}
-	idle := s.idle
-	if len(s.open) == 0 {
-		close(s.idle)
-		s.idle = nil
-	}
-	return idle
-}
+func (s *Server) Idle() <-chan struct{} { return s.unanswered.Empty() }
 
 // Open reports how many requests the server has not answered.
 func (s *Server) Open() int {

@@ -38,8 +38,7 @@ type Client struct {
 	open   map[string]*call // by the id the client waits for now
 	parked []*call          // given back, the oldest first
 
-	unsent  int           // requests, but for subscriptions, whose answers were not sent yet
-	drained chan struct{} // closed and dropped when there are none any more; nil when nobody waits
+	unsent exchange.Tally // requests, but for subscriptions, whose answers were not sent yet
 }
 
 // NewClient returns the edge of a client that is written to by out and whose requests go to next. Report is told of
@@ -238,41 +237,22 @@ func (c *Client) close(id []byte) {
 // opened puts k under the id that the client waits for now.
 func (c *Client) opened(m *wire.Message, k *call) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.open[m.Key()] = k
+	c.mu.Unlock()
 	if !k.listen {
-		c.unsent++
+		c.unsent.Add()
 	}
 }
 
 // sent counts an answer that was sent.
 func (c *Client) sent(k *call) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if k.listen {
-		return
-	}
-	c.unsent--
-	if c.unsent == 0 && c.drained != nil {
-		close(c.drained)
-		c.drained = nil
+	if !k.listen {
+		c.unsent.Done()
 	}
 }
 
 // Drained is closed when every request of the client but its subscriptions was answered.
-func (c *Client) Drained() <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.drained == nil {
-		c.drained = make(chan struct{})
-	}
-	drained := c.drained
-	if c.unsent == 0 {
-		close(c.drained)
-		c.drained = nil
-	}
-	return drained
-}
+func (c *Client) Drained() <-chan struct{} { return c.unsent.Empty() }
 
 // Notify implements exchange.Caller. While the client has the request back, progress and messages are dropped.
 func (k *call) Notify(m *wire.Message) {
