@@ -28,7 +28,7 @@ type Server struct {
 
 	mu     sync.Mutex
 	out    *wire.Writer // nil while not connected
-	open   []*pending   // requests the server has not answered, the oldest first
+	open   exchange.Open
 	listen exchange.Caller
 	asked  map[string]*asked // questions of the server that are open, by id
 
@@ -39,22 +39,12 @@ type Server struct {
 	replaying                      bool
 	held                           []func() // what waits until the new process was told
 
-	unanswered exchange.Tally // as many as open holds
 }
 
 // asked is a question of the server that is open.
 type asked struct {
 	out      *wire.Writer // of the process that asked
 	withdraw context.CancelCauseFunc
-}
-
-type pending struct {
-	out   *wire.Writer // of the process that has to answer
-	req   *exchange.Request
-	msg   *wire.Message // as sent
-	key   string
-	token string // of its progress, "" for none
-	reply func(exchange.Outcome)
 }
 
 // NewServer returns an edge that is not connected yet.
@@ -100,62 +90,19 @@ func (s *Server) forward(ctx context.Context, r *exchange.Request, reply func(ex
 		return
 	}
 	s.remember(r.Msg)
-	var ended *pending
+	var ended *exchange.Pending
 	msg := r.Msg
 	if msg.Kind() == wire.Request {
-		msg = s.add(r, reply).msg
+		msg = s.open.Add(out, r, reply).Msg
 	} else if msg.Method() == "notifications/cancelled" {
-		id, _ := wire.Get(msg.Params(), "requestId")
-		if ended = s.takeClients(wire.IDKey(id)); ended != nil && string(ended.msg.ID()) != string(id) && ended.msg != ended.req.Msg {
-			msg = msg.WithParams(wire.SetMember(msg.Params(), ended.msg.ID(), "requestId"))
-		}
+		ended, msg = s.open.Cancel(msg)
 	}
 	out.Put(msg) // in this order, so that a cancellation never overtakes its request
 	s.mu.Unlock()
 	out.Flush() // an error means that the server is going: Disconnect answers what is open
 	if ended != nil {
-		ended.reply(exchange.Cancelled)
+		ended.Reply(exchange.Cancelled)
 	}
-}
-
-// add makes a request of the client one that the server has to answer. The caller holds mu.
-func (s *Server) add(r *exchange.Request, reply func(exchange.Outcome)) *pending {
-	p := &pending{out: s.out, req: r, msg: r.Msg, reply: reply}
-	for p.key = p.msg.Key(); s.isOpen(p.key); p.key = p.msg.Key() {
-		p.msg = p.msg.WithID(exchange.NewID())
-	}
-	if token, ok := wire.Get(r.Msg.Meta(), "progressToken"); ok {
-		p.token = wire.IDKey(token)
-	}
-	s.open = append(s.open, p)
-	s.unanswered.Add()
-	return p
-}
-
-func (s *Server) isOpen(key string) bool {
-	return slices.ContainsFunc(s.open, func(p *pending) bool { return p.key == key })
-}
-
-// takeClients ends what is open under the client's id. The caller holds mu.
-func (s *Server) takeClients(key string) *pending {
-	for _, p := range s.open {
-		if p.req.Msg.Key() == key {
-			return s.take(p.key)
-		}
-	}
-	return nil
-}
-
-// take ends what is open under key. The caller holds mu.
-func (s *Server) take(key string) *pending {
-	for i, p := range s.open {
-		if p.key == key {
-			s.open = slices.Delete(s.open, i, i+1)
-			s.unanswered.Done()
-			return p
-		}
-	}
-	return nil
 }
 
 // remember keeps what a new process must be told. The caller holds mu.
@@ -218,7 +165,7 @@ func (s *Server) Connect(out *wire.Writer, ready func()) {
 		}
 		out.Put(s.initialized)
 		for _, m := range again {
-			out.Put(s.ours(m, func(exchange.Outcome) {}).msg)
+			out.Put(s.ours(m, func(exchange.Outcome) {}).Msg)
 		}
 		s.mu.Unlock()
 		go func() { // not on the goroutine that reads the server, which may not be reading
@@ -227,25 +174,22 @@ func (s *Server) Connect(out *wire.Writer, ready func()) {
 			ready()
 		}()
 	})
-	late = time.AfterFunc(replayLimit, func() { s.end(hello.key, exchange.Cancelled) })
-	out.Put(hello.msg)
+	late = time.AfterFunc(replayLimit, func() { s.end(hello.Msg.ID(), exchange.Cancelled) })
+	out.Put(hello.Msg)
 	s.mu.Unlock()
 	out.Flush()
 }
 
-// end ends what is open under key with an outcome.
-func (s *Server) end(key string, o exchange.Outcome) {
-	s.mu.Lock()
-	p := s.take(key)
-	s.mu.Unlock()
-	if p != nil {
-		p.reply(o)
+// end ends what was sent under an id with an outcome.
+func (s *Server) end(id []byte, o exchange.Outcome) {
+	if p := s.open.Take(wire.IDKey(id)); p != nil {
+		p.Reply(o)
 	}
 }
 
 // ours makes a request that repeats m for ourselves. The caller holds mu.
-func (s *Server) ours(m *wire.Message, reply func(exchange.Outcome)) *pending {
-	return s.add(&exchange.Request{Msg: m.WithID(exchange.NewID())}, reply)
+func (s *Server) ours(m *wire.Message, reply func(exchange.Outcome)) *exchange.Pending {
+	return s.open.Add(s.out, &exchange.Request{Msg: m.WithID(exchange.NewID())}, reply)
 }
 
 // Release lets go on what waits.
@@ -273,12 +217,6 @@ func (s *Server) Disconnect(out *wire.Writer, why error) {
 	if s.out == out {
 		s.out = nil
 	}
-	var open []*pending
-	for _, p := range slices.Clone(s.open) {
-		if p.out == out {
-			open = append(open, s.take(p.key))
-		}
-	}
 	var withdraw []context.CancelCauseFunc
 	for key, q := range s.asked {
 		if q.out == out {
@@ -290,20 +228,14 @@ func (s *Server) Disconnect(out *wire.Writer, why error) {
 	for _, f := range withdraw {
 		f(why)
 	}
-	for _, p := range open {
-		p.reply(exchange.Fail(p.req, wire.CodeInternal, "rootbound: "+why.Error(), nil))
-	}
+	s.open.Disconnect(out, why)
 }
 
 // Idle is closed when the server has nothing left to answer.
-func (s *Server) Idle() <-chan struct{} { return s.unanswered.Empty() }
+func (s *Server) Idle() <-chan struct{} { return s.open.Empty() }
 
 // Open reports how many requests the server has not answered.
-func (s *Server) Open() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.open)
-}
+func (s *Server) Open() int { return s.open.Len() }
 
 // Greeted reports whether an initialize went to the server.
 func (s *Server) Greeted() bool {
@@ -353,22 +285,17 @@ func (s *Server) receiveBatch(m *wire.Message) {
 }
 
 func (s *Server) response(m *wire.Message) {
-	s.mu.Lock()
-	p := s.take(m.Key())
-	if p == nil && (m.ID() == nil || string(m.ID()) == "null") && len(s.open) == 1 {
-		// An error without an id can only mean the one request that is open.
-		p = s.take(s.open[0].key)
-		m = wire.NewErrorObject(p.msg.ID(), m.Error())
-	}
-	if p != nil && p.msg.Method() == "initialize" && m.Result() != nil {
-		s.revision = wire.GetString(m.Result(), "protocolVersion")
-	}
-	s.mu.Unlock()
+	p, m := s.open.TakeAnswered(m)
 	if p == nil {
 		s.report("the server answered %.60q, which is not open; the answer was dropped", m.ID())
 		return
 	}
-	p.reply(exchange.Outcome{Msg: m})
+	if p.Msg.Method() == "initialize" && m.Result() != nil {
+		s.mu.Lock()
+		s.revision = wire.GetString(m.Result(), "protocolVersion")
+		s.mu.Unlock()
+	}
+	p.Reply(exchange.Outcome{Msg: m})
 }
 
 func (s *Server) notification(m *wire.Message) {
@@ -376,14 +303,8 @@ func (s *Server) notification(m *wire.Message) {
 	to := s.listen
 	switch m.Method() {
 	case "notifications/progress":
-		if token, ok := wire.Get(m.Params(), "progressToken"); ok {
-			key := wire.IDKey(token)
-			for _, p := range s.open {
-				if p.token == key && p.req.Caller != nil {
-					to = p.req.Caller
-					break
-				}
-			}
+		if p := s.open.Progress(m.Params()); p != nil {
+			to = p.Req.Caller
 		}
 	case "notifications/cancelled":
 		if id, ok := wire.Get(m.Params(), "requestId"); ok {
@@ -419,7 +340,7 @@ func (s *Server) question(m *wire.Message) {
 		return
 	}
 	caller := s.carrier(m.Method())
-	associated := slices.ContainsFunc(s.open, func(p *pending) bool { return p.req.Caller != nil })
+	associated := s.open.Find(func(*exchange.Pending) bool { return true }) != nil
 	if caller == nil || s.strict && !associated && m.Method() != "ping" {
 		s.mu.Unlock()
 		out.Queue(s.refuseQuestion(m, caller != nil))
@@ -447,10 +368,8 @@ func (s *Server) carrier(method string) exchange.Caller {
 	if s.listen != nil && s.listen.CanAsk(method) {
 		return s.listen
 	}
-	for _, p := range s.open {
-		if p.req.Caller != nil && p.req.Caller.CanAsk(method) {
-			return p.req.Caller
-		}
+	if p := s.open.Find(func(p *exchange.Pending) bool { return p.Req.Caller.CanAsk(method) }); p != nil {
+		return p.Req.Caller
 	}
 	return nil
 }
@@ -480,16 +399,16 @@ func answerTo(m *wire.Message, a exchange.Answer) *wire.Message {
 func (s *Server) Refuse(r *wire.Refusal) {
 	s.mu.Lock()
 	out := s.out
-	var p *pending
-	if r.ID != nil && r.Kind != wire.Request {
-		p = s.take(wire.IDKey(r.ID))
-	}
 	s.mu.Unlock()
+	var p *exchange.Pending
+	if r.ID != nil && r.Kind != wire.Request {
+		p = s.open.Take(wire.IDKey(r.ID))
+	}
 	switch {
 	case r.Text:
 		s.report("the server wrote a line to stdout that is no message; it was dropped (such lines belong on stderr)")
 	case p != nil:
-		p.reply(exchange.Fail(p.req, wire.CodeInternal, "rootbound: the server's answer was refused: "+r.Reason, nil))
+		p.Reply(exchange.Fail(p.Req, wire.CodeInternal, "rootbound: the server's answer was refused: "+r.Reason, nil))
 	case r.Kind == wire.Request && r.ID != nil && out != nil:
 		out.Queue(refusal(r))
 		fallthrough

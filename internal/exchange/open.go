@@ -1,0 +1,165 @@
+package exchange
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/rootbound/rootbound/internal/wire"
+)
+
+// Pending is a request that a server has not answered.
+type Pending struct {
+	// Req is the request, Msg its message as it was sent: under another id where the client's is taken.
+	Req *Request
+	Msg *wire.Message
+	// Out is where it was sent: the process that has to answer.
+	Out *wire.Writer
+
+	reply func(Outcome)
+	token string // of its progress, "" for none
+}
+
+// Reply ends it. Whoever took it out of its Open does.
+func (p *Pending) Reply(o Outcome) { p.reply(o) }
+
+// Open are the requests that a server has not answered, the oldest first. The zero value is empty. It is safe for
+// concurrent use. Ids are given in the form of wire.IDKey.
+type Open struct {
+	mu    sync.Mutex
+	list  []*Pending
+	tally Tally
+}
+
+// Add takes a request in, under an id that no other has.
+func (o *Open) Add(out *wire.Writer, r *Request, reply func(Outcome)) *Pending {
+	p := &Pending{Req: r, Msg: r.Msg, Out: out, reply: reply}
+	if token, ok := wire.Get(r.Msg.Meta(), "progressToken"); ok {
+		p.token = wire.IDKey(token)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for o.find(byID(p.Msg.Key())) >= 0 {
+		p.Msg = p.Msg.WithID(NewID())
+	}
+	o.list = append(o.list, p)
+	o.tally.Add()
+	return p
+}
+
+func byID(key string) func(*Pending) bool {
+	return func(p *Pending) bool { return p.Msg.Key() == key }
+}
+
+func (o *Open) find(f func(*Pending) bool) int { return slices.IndexFunc(o.list, f) }
+
+func (o *Open) take(i int) *Pending {
+	if i < 0 {
+		return nil
+	}
+	p := o.list[i]
+	o.list = slices.Delete(o.list, i, i+1)
+	o.tally.Done()
+	return p
+}
+
+// Take takes out what was sent under an id, nil when there is none.
+func (o *Open) Take(key string) *Pending {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.take(o.find(byID(key)))
+}
+
+// TakeClients takes out what the client sent under an id.
+func (o *Open) TakeClients(key string) *Pending {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.take(o.find(func(p *Pending) bool { return p.Req.Msg.Key() == key }))
+}
+
+// TakeOnly takes out the only one that is open: what an answer without an id can mean.
+func (o *Open) TakeOnly() *Pending {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.list) != 1 {
+		return nil
+	}
+	return o.take(0)
+}
+
+// TakeAnswered takes out what an answer of the server belongs to, and gives the answer that request's id where it has
+// none.
+func (o *Open) TakeAnswered(m *wire.Message) (*Pending, *wire.Message) {
+	if id := m.ID(); id != nil && string(id) != "null" {
+		return o.Take(m.Key()), m
+	}
+	p := o.TakeOnly()
+	if p != nil {
+		m = wire.NewErrorObject(p.Msg.ID(), m.Error())
+	}
+	return p, m
+}
+
+// Cancel takes out what a cancellation of the client names, and returns the cancellation with the id under which that was
+// sent.
+func (o *Open) Cancel(m *wire.Message) (*Pending, *wire.Message) {
+	id, _ := wire.Get(m.Params(), "requestId")
+	p := o.TakeClients(wire.IDKey(id))
+	if p != nil && p.Msg != p.Req.Msg {
+		m = m.WithParams(wire.SetMember(m.Params(), p.Msg.ID(), "requestId"))
+	}
+	return p, m
+}
+
+// Disconnect fails what was sent to out with why.
+func (o *Open) Disconnect(out *wire.Writer, why error) {
+	o.mu.Lock()
+	var gone []*Pending
+	for i := 0; i < len(o.list); {
+		if o.list[i].Out == out {
+			gone = append(gone, o.take(i))
+		} else {
+			i++
+		}
+	}
+	o.mu.Unlock()
+	for _, p := range gone {
+		p.Reply(Fail(p.Req, wire.CodeInternal, "rootbound: "+why.Error(), nil))
+	}
+}
+
+// Find returns the oldest one that has a caller and for which f is true, nil when there is none.
+func (o *Open) Find(f func(*Pending) bool) *Pending {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if i := o.find(func(p *Pending) bool { return p.Req.Caller != nil && f(p) }); i >= 0 {
+		return o.list[i]
+	}
+	return nil
+}
+
+// Progress returns the one that progress with these params is of.
+func (o *Open) Progress(params []byte) *Pending {
+	token, ok := wire.Get(params, "progressToken")
+	if !ok {
+		return nil
+	}
+	key := wire.IDKey(token)
+	return o.Find(func(p *Pending) bool { return p.token == key })
+}
+
+// Has reports whether something was sent under an id.
+func (o *Open) Has(key string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.find(byID(key)) >= 0
+}
+
+// Len returns how many there are.
+func (o *Open) Len() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.list)
+}
+
+// Empty is closed when there are none.
+func (o *Open) Empty() <-chan struct{} { return o.tally.Empty() }
