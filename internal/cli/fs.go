@@ -10,6 +10,7 @@ import (
 	"github.com/rootbound/rootbound/internal/fsserver"
 	"github.com/rootbound/rootbound/internal/guard"
 	"github.com/rootbound/rootbound/internal/pathargs"
+	"github.com/rootbound/rootbound/internal/transport"
 	"github.com/rootbound/rootbound/roots"
 )
 
@@ -62,5 +63,5 @@ func (a *app) serveFiles(ctx context.Context, f config.Flags) error {
 	a.startLine(r, plan)
 	home, _ := os.UserHomeDir() // without one, "~" in a path is a name like any other
 	server := fsserver.New(fsserver.Options{Name: "rootbound-fs", Title: "Rootbound filesystem", Version: version(), Home: home})
-	return r.serve(ctx, f, plan, r.guard.WrapContained(server), func() error { server.Close(); return nil })
+	return r.serve(ctx, f, plan, r.guard.WrapContained(server), func() *transport.ExitError { server.Close(); return nil })
 }

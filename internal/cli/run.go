@@ -183,13 +183,9 @@ func (a *app) run(ctx context.Context, f config.Flags) error {
 	}
 	r.guard = guard.New(opt)
 	a.startLine(r, plan)
-	return r.serve(ctx, f, plan, r.guard.Wrap(process), func() error {
-		exit := process.Close()
-		transport.KillDescendants()
-		if exit != nil && !exit.Stopped && exit.Code != 0 {
-			return exitStatus(exit.Code)
-		}
-		return nil
+	return r.serve(ctx, f, plan, r.guard.Wrap(process), func() *transport.ExitError {
+		defer transport.KillDescendants()
+		return process.Close()
 	})
 }
 
@@ -201,6 +197,7 @@ type running struct {
 	guard  *guard.Guard
 	policy calllog.Policy
 	shown  []config.Row // what the configuration said last
+	fault  string       // what was wrong with it when it was read last
 }
 
 func (a *app) newRun(plan *config.Plan, name, dir string) (*running, error) {
@@ -267,7 +264,7 @@ func (r *running) options(plan *config.Plan, process pathargs.Process) (guard.Op
 
 // serve serves the client on standard input and output until it closes, a signal comes or the server is lost, follows the
 // configuration meanwhile, and closes everything behind it.
-func (r *running) serve(ctx context.Context, f config.Flags, plan *config.Plan, h exchange.Handler, end func() error) error {
+func (r *running) serve(ctx context.Context, f config.Flags, plan *config.Plan, h exchange.Handler, end func() *transport.ExitError) error {
 	if err := transport.Adopt(); err != nil {
 		r.report("descendants that leave the server's process group will not be found: %v", err)
 	}
@@ -279,25 +276,20 @@ func (r *running) serve(ctx context.Context, f config.Flags, plan *config.Plan, 
 	}
 	err := transport.ServeStdio(ctx, r.app.in, r.app.out, h, transport.StdioOptions{Report: r.report})
 	stop()
+	signalled := ctx.Err() != nil
+	exit := end()
 	var lost *transport.ExitError
-	reason := "the client closed"
-	switch {
-	case errors.As(context.Cause(ctx), &lost): // also where the client, who was told, closed at once
-		reason, err = lost.Error(), nil
-	case ctx.Err() != nil:
+	reason, code := "the client closed", exitDone
+	switch failed := exit != nil && !exit.Stopped && exit.Code != 0; {
+	case failed || errors.As(context.Cause(ctx), &lost): // also where the client, who was told, closed at once
+		reason, err = exit.Error(), nil
+		if failed {
+			code, err = exit.Code, exitStatus(exit.Code)
+		}
+	case signalled:
 		reason, err = "a signal", nil
 	case err != nil:
-		reason = err.Error()
-	}
-	if e := end(); err == nil {
-		err = e
-	}
-	code := exitDone
-	var status exitStatus
-	if errors.As(err, &status) {
-		code = int(status)
-	} else if err != nil {
-		code = exitError
+		reason, code = err.Error(), exitError
 	}
 	if cerr := r.log.Close(code, reason); err == nil && cerr != nil {
 		err = fmt.Errorf("closing the log: %w", cerr)
@@ -308,9 +300,13 @@ func (r *running) serve(ctx context.Context, f config.Flags, plan *config.Plan, 
 // changed puts a saved configuration in force; an invalid one is told, and the one before stays.
 func (r *running) changed(plan *config.Plan, err error) {
 	if err != nil {
-		r.report("the changed configuration is not in force: %v", err)
+		if r.fault != err.Error() {
+			r.report("the changed configuration is not in force: %v", err)
+		}
+		r.fault = err.Error()
 		return
 	}
+	r.fault = ""
 	r.guard.Configure(plan.Roots)
 	for i, row := range plan.Show() {
 		if old := r.shown; i < len(old) && old[i].Key == row.Key && old[i].Value != row.Value && !strings.HasPrefix(row.Key, "roots") && row.Key != "active" {

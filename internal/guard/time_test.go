@@ -115,3 +115,38 @@ func TestARootThatVanishesAndReturns(t *testing.T) {
 		t.Error("a path in a root that is back is refused")
 	}
 }
+
+// Other configured directories take effect for the next call, and the server is told.
+func TestConfigureTakesEffect(t *testing.T) {
+	a, setA := resolved(t)
+	b, setB := resolved(t)
+	told := make(chan string, 8)
+	server := exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		if r.Msg.Kind() != wire.Request {
+			told <- r.Msg.Method()
+			return
+		}
+		echo(ctx, r, reply)
+	})
+	g := guard.New(guard.Options{Server: "s", Configured: setA})
+	h := g.Wrap(server)
+	s := exchange.NewSession(t.Context())
+	s.SetClient(exchange.Client{Capabilities: []byte("{}")})
+	refused := func(dir string) bool {
+		return strings.Contains(string(drive(t, t.Context(), h, s, strings.ReplaceAll(readCall, "DIR", dir)).Msg.Bytes()), "Refused")
+	}
+	drive(t, t.Context(), h, s, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{}}}`)
+	m := wire.NewNotification("notifications/initialized", nil)
+	h.Handle(t.Context(), &exchange.Request{Msg: m, Session: s}, nil)
+	<-told
+	if refused(a) || !refused(b) {
+		t.Fatal("before: a is refused, or b is not")
+	}
+	g.Configure(setB)
+	if got := <-told; got != "notifications/roots/list_changed" {
+		t.Errorf("the server was told %q", got)
+	}
+	if !refused(a) || refused(b) {
+		t.Error("after: a is not refused, or b is")
+	}
+}

@@ -79,9 +79,16 @@ type ExitError struct {
 	State string
 	// Stopped is set when we ended it, because it did not end by itself after its standard input was closed.
 	Stopped bool
+
+	unstarted bool // there was no child; State says why
 }
 
-func (e *ExitError) Error() string { return "the server process ended: " + e.State }
+func (e *ExitError) Error() string {
+	if e.unstarted {
+		return e.State
+	}
+	return "the server process ended: " + e.State
+}
 
 // NewProcess returns a process that is not started. Command is called at each start, so that its arguments can follow
 // what holds then.
@@ -163,7 +170,7 @@ func (p *Process) start(r *exchange.Request) error {
 	}
 	err := p.launch(nil)
 	if err != nil {
-		p.exit = &ExitError{Code: 1, State: err.Error()}
+		p.exit = &ExitError{Code: 1, State: err.Error(), unstarted: true}
 		p.opt.Report("%v", err)
 	}
 	return err
@@ -280,7 +287,7 @@ func (p *Process) Restart(ready func()) error {
 	err := p.launch(ready)
 	if err != nil {
 		p.child = nil
-		p.exit = &ExitError{Code: 1, State: err.Error()}
+		p.exit = &ExitError{Code: 1, State: err.Error(), unstarted: true}
 		p.legacy.Release()
 	}
 	return err
