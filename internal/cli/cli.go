@@ -63,7 +63,7 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	// Reads and writes block a processor of the runtime until it notices; with only one, everything else waits for that.
 	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a client that is gone is an error of the write, not our end
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer stop()
 	root := a.root()
 	root.SetArgs(args)

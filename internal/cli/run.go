@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -198,6 +200,10 @@ type running struct {
 	policy calllog.Policy
 	shown  []config.Row // what the configuration said last
 	fault  string       // what was wrong with it when it was read last
+
+	mu      sync.Mutex
+	reports map[string]int // how often each kind of oddity was reported
+	stderr  chan string    // what waits to be printed: nobody waits for whoever reads it
 }
 
 func (a *app) newRun(plan *config.Plan, name, dir string) (*running, error) {
@@ -205,14 +211,45 @@ func (a *app) newRun(plan *config.Plan, name, dir string) (*running, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &running{app: a, name: name, log: log, policy: policy, shown: plan.Show()}, nil
+	r := &running{app: a, name: name, log: log, policy: policy, shown: plan.Show(), reports: map[string]int{}, stderr: make(chan string, 256)}
+	go r.print()
+	return r, nil
 }
 
-func (r *running) warn(text string) { fmt.Fprintf(r.app.err, "rootbound: %s: %s\n", r.name, text) }
+func (r *running) warn(text string) {
+	select {
+	case r.stderr <- fmt.Sprintf("rootbound: %s: %s\n", r.name, text):
+	default: // it is in the log
+	}
+}
+
+// print prints what warn was given.
+func (r *running) print() {
+	for text := range r.stderr {
+		io.WriteString(r.app.err, text)
+	}
+}
+
+// flush waits until what was to be printed is, as far as somebody reads it.
+func (r *running) flush() {
+	for deadline := time.Now().Add(time.Second); len(r.stderr) > 0 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+}
 
 // report takes an oddity of a peer: to the person and to the log.
 func (r *running) report(format string, v ...any) {
+	r.mu.Lock()
+	r.reports[format]++
+	n := r.reports[format]
+	r.mu.Unlock()
+	if n > 16 && n&(n-1) != 0 {
+		return // a peer that goes on like this fills no disk
+	}
 	text := fmt.Sprintf(format, v...)
+	if n > 16 {
+		text += fmt.Sprintf(" (%d times now)", n)
+	}
 	r.warn(text)
 	if err := r.log.Append(&calllog.Record{Kind: calllog.Note, Code: "protocol", Reason: text}); err != nil {
 		r.warn("the log: " + err.Error())
@@ -291,6 +328,7 @@ func (r *running) serve(ctx context.Context, f config.Flags, plan *config.Plan, 
 	case err != nil:
 		reason, code = err.Error(), exitError
 	}
+	r.flush()
 	if cerr := r.log.Close(code, reason); err == nil && cerr != nil {
 		err = fmt.Errorf("closing the log: %w", cerr)
 	}

@@ -16,6 +16,7 @@ type Pending struct {
 	Out *wire.Writer
 
 	reply func(Outcome)
+	key   string // of Msg's id
 	token string // of its progress, "" for none
 }
 
@@ -27,6 +28,7 @@ func (p *Pending) Reply(o Outcome) { p.reply(o) }
 type Open struct {
 	mu    sync.Mutex
 	list  []*Pending
+	byKey map[string]*Pending
 	tally Tally
 }
 
@@ -38,16 +40,16 @@ func (o *Open) Add(out *wire.Writer, r *Request, reply func(Outcome)) *Pending {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for o.find(byID(p.Msg.Key())) >= 0 {
+	for p.key = p.Msg.Key(); o.byKey[p.key] != nil; p.key = p.Msg.Key() {
 		p.Msg = p.Msg.WithID(NewID())
 	}
+	if o.byKey == nil {
+		o.byKey = map[string]*Pending{}
+	}
+	o.byKey[p.key] = p
 	o.list = append(o.list, p)
 	o.tally.Add()
 	return p
-}
-
-func byID(key string) func(*Pending) bool {
-	return func(p *Pending) bool { return p.Msg.Key() == key }
 }
 
 func (o *Open) find(f func(*Pending) bool) int { return slices.IndexFunc(o.list, f) }
@@ -58,6 +60,7 @@ func (o *Open) take(i int) *Pending {
 	}
 	p := o.list[i]
 	o.list = slices.Delete(o.list, i, i+1)
+	delete(o.byKey, p.key)
 	o.tally.Done()
 	return p
 }
@@ -66,7 +69,10 @@ func (o *Open) take(i int) *Pending {
 func (o *Open) Take(key string) *Pending {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.take(o.find(byID(key)))
+	if p := o.byKey[key]; p != nil {
+		return o.take(slices.Index(o.list, p))
+	}
+	return nil
 }
 
 // TakeClients takes out what the client sent under an id.
@@ -151,7 +157,7 @@ func (o *Open) Progress(params []byte) *Pending {
 func (o *Open) Has(key string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.find(byID(key)) >= 0
+	return o.byKey[key] != nil
 }
 
 // Len returns how many there are.

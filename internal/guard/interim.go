@@ -20,7 +20,7 @@ func (s *session) forward(ctx context.Context, r *exchange.Request, reply func(e
 		s.next.Handle(ctx, r, reply)
 		return
 	}
-	r = s.declare(r)
+	r = s.declare(withoutRoots(r))
 	if held := r.Held[heldRoots]; held != nil {
 		r = r.With(r.Msg.WithParams(addResponses(r.Msg.Params(), held)))
 	}
@@ -80,6 +80,21 @@ func (s *session) try(ctx context.Context, r *exchange.Request, reply func(excha
 			}, round+1)
 		}
 	})
+}
+
+// withoutRoots takes out of r what its client says of roots to a server directly: they are answered here, and nowhere else.
+func withoutRoots(r *exchange.Request) *exchange.Request {
+	responses, _ := wire.Get(r.Msg.Params(), "inputResponses")
+	params := r.Msg.Params()
+	for key, v := range wire.Members(responses) {
+		if _, ok := wire.Get(v, "roots"); ok {
+			params = wire.DeleteMember(params, "inputResponses", key)
+		}
+	}
+	if len(params) == len(r.Msg.Params()) {
+		return r
+	}
+	return r.With(r.Msg.WithParams(params))
 }
 
 // addResponses puts answers to those that params has.

@@ -90,7 +90,7 @@ func (g *Guard) call(r *exchange.Request) *calllog.Record {
 	case "tools/call", "prompts/get":
 		rec.Tool = wire.GetString(r.Msg.Params(), "name")
 		rec.Args, _ = wire.Get(r.Msg.Params(), "arguments")
-	case "resources/read", "resources/subscribe", "resources/unsubscribe", "completion/complete":
+	case "resources/read", "resources/subscribe", "resources/unsubscribe", "completion/complete", exchange.Listen:
 		rec.Args = wire.DeleteMember(r.Msg.Params(), "_meta")
 	}
 	for _, n := range r.Trail.Notes() {

@@ -151,7 +151,7 @@ func explain(j pathargs.Judged, state roots.State, tool string) (code, text, all
 	if where == "" {
 		where = j.Value
 	}
-	text = fmt.Sprintf("%s is %q", j.Pointer, j.Value)
+	text = fmt.Sprintf("%s is %q", visible(j.Pointer), j.Value)
 	if where != j.Value {
 		text += ", which leads to " + strconv.Quote(where)
 	}
@@ -165,7 +165,7 @@ func explain(j pathargs.Judged, state roots.State, tool string) (code, text, all
 	switch {
 	case j.Refusal == pathargs.Forbidden:
 		code = calllog.CodeReadOnly
-		text += fmt.Sprintf(", in %s, where that is not allowed", rootName(j.Place.Dir))
+		text += fmt.Sprintf(", in %s, where that is not allowed", visible(rootName(j.Place.Dir)))
 		allow = "--root " + quoted(j.Place.Dir.Path)
 	case j.Refusal == pathargs.Unresolvable:
 		code = codeUnresolvable
@@ -190,6 +190,14 @@ func explain(j pathargs.Judged, state roots.State, tool string) (code, text, all
 		fix = fmt.Sprintf("not_paths = [%q] for the tool %q, if that is no path", strings.TrimPrefix(j.Pointer, "/"), tool)
 	}
 	return code, text, allow, fix
+}
+
+// visible is a text of a peer with nothing in it that a terminal obeys.
+func visible(s string) string {
+	if q := strconv.Quote(s); q != `"`+s+`"` {
+		return q
+	}
+	return s
 }
 
 // quoted writes a directory as a shell reads it.

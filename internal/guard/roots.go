@@ -75,7 +75,7 @@ func (g *Guard) rootsStage(next exchange.Handler) exchange.Handler {
 			s.listChanged()
 		case r.Msg.Kind() != wire.Request:
 			next.Handle(ctx, r, reply)
-		case needsRoots(method):
+		case needsRoots(method), method == exchange.Listen && r.Era == exchange.Modern:
 			s.hold(ctx, r, reply)
 		default:
 			s.forward(ctx, r, reply)

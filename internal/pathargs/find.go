@@ -67,7 +67,7 @@ var ErrTooMuch = errors.New("more paths, or deeper ones, than can be judged")
 // Judges reports whether requests of this method carry paths.
 func Judges(method string) bool {
 	switch method {
-	case "tools/call", "prompts/get", "completion/complete", "resources/read", "resources/subscribe":
+	case "tools/call", "prompts/get", "completion/complete", "resources/read", "resources/subscribe", "subscriptions/listen":
 		return true
 	}
 	return false
@@ -95,6 +95,12 @@ func Find(method string, params []byte, catalog *Catalog, rules Rules) ([]Argume
 	case "resources/read", "resources/subscribe":
 		for v := range called(params, "uri") {
 			f.value(v, []string{"uri"}, name{kind: kindURL}, schema{})
+		}
+	case "subscriptions/listen":
+		for v := range called(params, "notifications") {
+			for uris := range called(v, "resourcesubscriptions") {
+				f.value(uris, []string{"notifications", "resourceSubscriptions"}, name{kind: kindURL}, schema{})
+			}
 		}
 	}
 	if f.tooMuch {

@@ -63,12 +63,13 @@ type Judged struct {
 // only and has nothing on this machine is not judged.
 func Judge(args []Argument, set roots.Set, server Process) Verdict {
 	var v Verdict
+	budget := maxWork
 	for _, a := range args {
 		if !a.Why.Judged() {
 			v.Unjudged = append(v.Unjudged, a)
 			continue
 		}
-		j, possible, onMachine := judge(a, set, server)
+		j, possible, onMachine := judge(a, set, server, &budget)
 		switch {
 		case !possible:
 			a.Why = NotPossible
@@ -84,8 +85,11 @@ func Judge(args []Argument, set roots.Set, server Process) Verdict {
 	return v
 }
 
+// maxWork is how many bytes of paths are looked up for one request: a thousand of the longest.
+const maxWork = 4 << 20
+
 // judge reports also whether any process could open what the value says, and whether something of it is on this machine.
-func judge(a Argument, set roots.Set, server Process) (j Judged, possible, onMachine bool) {
+func judge(a Argument, set roots.Set, server Process, budget *int) (j Judged, possible, onMachine bool) {
 	j.Argument = a
 	exists := false // as it is written, for the server in its own directory
 	for _, r := range readings(a, server.Home) {
@@ -96,9 +100,13 @@ func judge(a Argument, set roots.Set, server Process) (j Judged, possible, onMac
 			if r.err == nil && tooLong(c.path) {
 				continue
 			}
-			place, err := rootfs.Locate(set, c.path, rootfs.Process{})
-			if r.err != nil {
-				err = r.err
+			var place rootfs.Place
+			err := r.err
+			if *budget -= len(c.path) + 64; *budget < 0 {
+				err = ErrTooMuch
+			}
+			if err == nil {
+				place, err = rootfs.Locate(set, c.path, rootfs.Process{})
 			}
 			exists = exists || place.Exists && !c.inRoot
 			onMachine = onMachine || place.Existing > r.drop && countsByShape(r.text) || place.Path == ""

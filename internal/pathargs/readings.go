@@ -21,10 +21,13 @@ const (
 	maxParts  = 256 // paths in one string
 	windows   = runtime.GOOS == "windows"
 	maxRounds = 2 // of percent-decoding
+	// maxReadings is how many ways there may be to read one path: real ones have a handful.
+	maxReadings = 64
 )
 
 var (
 	errManyParts = errors.New("it lists too many paths in one string")
+	errManyWays  = errors.New("it can be read in too many ways")
 	errHost      = errors.New("it names another machine")
 )
 
@@ -76,6 +79,10 @@ func (r *reader) value(s string, uri bool) {
 	}
 	// What follows works on all that came before, and on its own results.
 	for i := first; i < len(r.list); i++ {
+		if len(r.list)-first > maxReadings {
+			r.add(s, "", errManyWays)
+			return
+		}
 		t := r.list[i].text
 		if j := strings.IndexByte(t, 0); j >= 0 {
 			r.add(t[:j], "cut at a NUL byte", nil)

@@ -190,6 +190,13 @@ func (p *Process) launch(ready func()) error {
 	p.modern.Connect(c.out)
 	p.legacy.Connect(c.out, ready)
 	go p.read(c)
+	go func() {
+		<-c.out.Done()
+		if !c.ended() { // it does not take what it is sent: what it was asked has no answer
+			p.opt.Report("the server does not read its input any more; it is ended")
+			c.stop(p.opt.Grace)
+		}
+	}()
 	return nil
 }
 
@@ -231,7 +238,7 @@ func (p *Process) read(c *child) {
 		p.child, p.exit = nil, exit
 	}
 	p.mu.Unlock()
-	c.out.Fail(exit)
+	c.out.Fail(exit) // it has ended
 	p.modern.Disconnect(c.out, exit)
 	p.legacy.Disconnect(c.out, exit)
 	if current {

@@ -43,7 +43,7 @@ func nameIs(quoted []byte, name string) bool {
 }
 
 // SetMember returns object with the member at path set to value; the rest stays as it is. Objects on the way that are
-// missing are made. Object must be a valid JSON object, or null or nil, which count as an empty one.
+// missing are made. Object must be a valid JSON value; nil, and what is no object, count as an empty one.
 func SetMember(object, value []byte, path ...string) []byte {
 	if len(path) == 0 {
 		return value
@@ -53,8 +53,8 @@ func SetMember(object, value []byte, path ...string) []byte {
 		return replace(object, s, inner)
 	}
 	inner := SetMember(nil, value, path[1:]...)
-	open := bytes.IndexByte(object, '{')
-	if open < 0 {
+	open := skipBlanks(object, 0)
+	if at(object, open) != '{' {
 		return append(append(AppendQuote([]byte{'{'}, path[0]), ':'), append(inner, '}')...)
 	}
 	end := bytes.LastIndexByte(object, '}')
