@@ -100,7 +100,8 @@ type Record struct {
 	ID     json.RawMessage `json:"id,omitempty"`
 	Method string          `json:"method,omitempty"`
 	Tool   string          `json:"tool,omitempty"`
-	// Verdict, and why: a code for machines, text for the person, and what to write or configure for another verdict.
+	// Verdict, and why: a code for machines, text for the person, and what to write or configure for another verdict, a line
+	// each.
 	// Code and Reason say also why something failed, changed or is noted.
 	Verdict Verdict `json:"verdict,omitempty"`
 	Code    string  `json:"code,omitempty"`

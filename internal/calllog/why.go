@@ -99,6 +99,9 @@ func allowing(r *Record, effective []Dir) []string {
 			lines = append(lines, line)
 		}
 	}
+	if r.Fix != "" { // who refused it knows better what would have allowed it
+		return strings.Split(r.Fix, "\n")
+	}
 	for _, p := range r.Paths {
 		if r.Verdict != Deny || p.Verdict != Deny || p.Resolved == "" {
 			continue
@@ -122,9 +125,6 @@ func allowing(r *Record, effective []Dir) []string {
 				add("--root " + shellQuote(dir) + " instead of --ro " + shellQuote(dir))
 			}
 		}
-	}
-	if r.Fix != "" {
-		add(r.Fix) // after what only opens a directory: it may switch a check off
 	}
 	return lines
 }

@@ -102,7 +102,7 @@ func (a *app) configExampleCommand() *cobra.Command {
 			for _, d := range args {
 				dir, err := roots.Resolve(d, roots.ResolveOptions{Access: roots.ReadWrite})
 				if err != nil {
-					return err
+					return withHint(err, "name a directory, as in `rootbound config example toml ~/project`")
 				}
 				dirs = append(dirs, dir.Path)
 			}

@@ -20,8 +20,9 @@ func (a *app) fsCommand() *cobra.Command {
 		Use:     "fs [flags] [NAME=]DIR…",
 		Short:   "Serve files of these directories and of nothing else",
 		GroupID: groupRun,
-		Long: `Serve files on standard input and output, drop-in for the reference filesystem server. Everything is opened beneath a
-handle of a root, so nothing outside can be reached: not by "..", not by a link, not by a race.
+		Long: `Serve files on standard input and output, with three tools for now, which only read: read_text_file, list_directory and
+list_allowed_directories. They answer as those of the reference filesystem server do. Everything is opened beneath a handle
+of a root, so nothing outside can be reached: not by "..", not by a link, not by a race.
 
 Where the client has roots of its own, they narrow the directories and never widen them. Without a directory the
 configuration file decides, else the project of the working directory.

@@ -185,6 +185,9 @@ func (a *app) run(ctx context.Context, f config.Flags) error {
 	}
 	r.guard = guard.New(opt)
 	a.startLine(r, plan)
+	if err := transport.LookPath(command.Path, dir); err != nil {
+		r.warn(fmt.Sprintf("the server cannot be started as it is written: %v", err))
+	}
 	return r.serve(ctx, f, plan, r.guard.Wrap(process), func() *transport.ExitError {
 		defer transport.KillDescendants()
 		return process.Close()
@@ -295,8 +298,32 @@ func (r *running) options(plan *config.Plan, process pathargs.Process) (guard.Op
 	return guard.Options{
 		Server: r.name, Configured: plan.Roots, ClientRoots: plan.ClientRoots.Value, Strict: plan.StrictProtocol.Value,
 		Quiet: plan.ListChanged.Given() && !plan.ListChanged.Value, Paths: rules, Process: process, Defaults: defaults,
-		Log: r.log, Warn: r.warn,
+		Log: r.log, Warn: r.warn, Widen: widen(plan),
 	}, nil
+}
+
+// widen says how one more directory is opened, where the roots came from: another source would take the place of theirs.
+func widen(plan *config.Plan) func(dir string) string {
+	return func(dir string) string {
+		dir = guard.ShellQuote(dir)
+		switch plan.Source {
+		case config.FromArguments:
+			return "add " + dir + " to the server's own arguments"
+		case config.FromFile:
+			add := "rootbound roots add "
+			if plan.Server != "" {
+				add += "--server " + plan.Server + " "
+			}
+			return add + dir
+		case config.FromWorkspace:
+			all := ""
+			for _, d := range plan.Roots.Dirs() {
+				all += "--root " + guard.ShellQuote(d.Path) + " "
+			}
+			return all + "--root " + dir
+		}
+		return "--root " + dir + ", beside the options that are there"
+	}
 }
 
 // serve serves the client on standard input and output until it closes, a signal comes or the server is lost, follows the

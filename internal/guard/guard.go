@@ -48,6 +48,8 @@ type Options struct {
 	Restart func(ready func()) error
 	// RestartNarrowed starts it again also when roots were taken away.
 	RestartNarrowed bool
+	// Widen says how a person would open one more directory to this server, as its roots were given; nil is --root.
+	Widen func(dir string) string
 	// Log takes the records; nil keeps none.
 	Log *calllog.Log
 	// Warn is told what a person should know. It may be nil.
@@ -70,6 +72,9 @@ type Guard struct {
 func New(o Options) *Guard {
 	if o.Log == nil {
 		o.Log = calllog.Discard()
+	}
+	if o.Widen == nil {
+		o.Widen = func(dir string) string { return "--root " + ShellQuote(dir) }
 	}
 	if o.Warn == nil {
 		o.Warn = func(string) {}

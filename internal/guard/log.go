@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -99,6 +100,9 @@ func (g *Guard) call(r *exchange.Request) *calllog.Record {
 		}
 		if n.Denied {
 			rec.Verdict = calllog.Deny
+		}
+		if n.Path != "" && n.Fix == "" {
+			n.Fix = g.opt.Widen(filepath.Dir(n.Path))
 		}
 		if n.Path != "" {
 			rec.Paths = append(rec.Paths, calllog.Path{Given: n.Path, Resolved: n.Path, Verdict: calllog.Deny, Code: n.Code})

@@ -103,8 +103,8 @@ func (g *Guard) judge(ctx context.Context, r *exchange.Request, next exchange.Ha
 // refuse tells the model which argument and what would work, the person where it would have led and what to write, and
 // the log everything.
 func (g *Guard) refuse(r *exchange.Request, set roots.Set, v pathargs.Verdict, j pathargs.Judged, state roots.State, reply func(exchange.Outcome)) {
-	code, text, allow, fix := explain(j, state, wire.GetString(r.Msg.Params(), "name"))
-	r.Trail.Add(exchange.Note{Stage: "paths", Denied: true, Code: code, Text: text, Fix: fix, Detail: detail{logPaths(v, code)}})
+	code, text, allow, fix := g.explain(j, state, wire.GetString(r.Msg.Params(), "name"))
+	r.Trail.Add(exchange.Note{Stage: "paths", Denied: true, Code: code, Text: text, Fix: strings.Trim(allow+"\n"+fix, "\n"), Detail: detail{logPaths(v, code)}})
 	way := fix
 	if allow != "" {
 		way = strings.TrimSuffix("to allow it: "+allow+"; or "+fix, "; or ")
@@ -146,7 +146,7 @@ func modelText(code string, j pathargs.Judged, set roots.Set, id string) string 
 
 // explain is for the person and the log: the code, where the path leads, the option that would allow it, and what else to
 // write.
-func explain(j pathargs.Judged, state roots.State, tool string) (code, text, allow, fix string) {
+func (g *Guard) explain(j pathargs.Judged, state roots.State, tool string) (code, text, allow, fix string) {
 	where := j.Place.Path
 	if where == "" {
 		where = j.Value
@@ -166,7 +166,7 @@ func explain(j pathargs.Judged, state roots.State, tool string) (code, text, all
 	case j.Refusal == pathargs.Forbidden:
 		code = calllog.CodeReadOnly
 		text += fmt.Sprintf(", in %s, where that is not allowed", visible(rootName(j.Place.Dir)))
-		allow = "--root " + quoted(j.Place.Dir.Path)
+		allow = fmt.Sprintf("--root %s instead of --ro %[1]s", ShellQuote(j.Place.Dir.Path))
 	case j.Refusal == pathargs.Unresolvable:
 		code = codeUnresolvable
 		text += fmt.Sprintf(", which cannot be resolved: %v", j.Err)
@@ -174,12 +174,12 @@ func explain(j pathargs.Judged, state roots.State, tool string) (code, text, all
 		code = calllog.CodeNoRoots
 		text += ", and no directory is configured"
 		if !roots.Broad(dir) {
-			allow = "--root " + quoted(dir)
+			allow = g.opt.Widen(dir)
 		}
 	default:
 		code = calllog.CodeOutside
 		text += ", outside the roots; " + state.String()
-		allow = "--root " + quoted(dir)
+		allow = g.opt.Widen(dir)
 		if _, _, configured := state.Configured.Match(where); configured {
 			code, allow, fix = codeClientList, "", "open it in the client, or pin the root, or start with --client-roots ignore"
 		} else if roots.Broad(dir) {
@@ -200,8 +200,8 @@ func visible(s string) string {
 	return s
 }
 
-// quoted writes a directory as a shell reads it.
-func quoted(dir string) string {
+// ShellQuote writes a directory as a shell reads it.
+func ShellQuote(dir string) string {
 	if strings.ContainsAny(dir, " \t\n'\"\\$&;|<>()*?[]{}~#`!") {
 		return "'" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
 	}

@@ -320,6 +320,15 @@ func (p *Process) Close() *ExitError {
 	return p.exit
 }
 
+// LookPath says why a program cannot be started from dir, or nil.
+func LookPath(program, dir string) error {
+	if filepath.Base(program) != program && !filepath.IsAbs(program) {
+		program = filepath.Join(dir, program)
+	}
+	_, err := exec.LookPath(program)
+	return err
+}
+
 // child is one run of the command.
 type child struct {
 	cmd    *exec.Cmd
