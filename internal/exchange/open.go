@@ -129,7 +129,7 @@ func (o *Open) Disconnect(out *wire.Writer, why error) {
 	}
 	o.mu.Unlock()
 	for _, p := range gone {
-		p.Reply(Fail(p.Req, wire.CodeInternal, "rootbound: "+why.Error(), nil))
+		p.Reply(Fail(p.Req, wire.CodeInternal, "rootbound: "+why.Error(), []byte(`{"reason":"server ended"}`)))
 	}
 }
 

@@ -73,7 +73,7 @@ func (g *Guard) gate(next exchange.Handler) exchange.Handler {
 		if r.Trail != nil && !g.opt.Log.Discards() {
 			if err := g.opt.Log.Append(g.call(r)); err != nil {
 				r.Trail.Add(exchange.Note{Stage: "log", Denied: true, Code: "log", Text: err.Error()})
-				reply(exchange.Fail(r, wire.CodeInternal, "rootbound: the request was not sent, because it could not be logged", nil))
+				reply(exchange.Fail(r, wire.CodeInternal, "rootbound: the request was not sent, because it could not be logged", []byte(`{"reason":"log"}`)))
 				return
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/guard"
 	"github.com/rootbound/rootbound/internal/wire"
@@ -148,5 +149,27 @@ func TestConfigureTakesEffect(t *testing.T) {
 	}
 	if !refused(a) || refused(b) {
 		t.Error("after: a is not refused, or b is")
+	}
+}
+
+// A list of roots that cannot be logged is not told: -32603, with the reason.
+func TestRootsThatCannotBeLoggedAreNotTold(t *testing.T) {
+	_, set := resolved(t)
+	log, err := calllog.Create(t.TempDir(), calllog.Record{Server: "s"}, calllog.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer exchange.Answer
+	asks := exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		log.Close(0, "") // after the request was logged
+		r.Caller.Ask(ctx, []exchange.Question{{Key: "k", Method: "roots/list"}}, func(a []exchange.Answer) {
+			answer = a[0]
+			reply(exchange.Result(r, []byte("{}")))
+		})
+	})
+	h := guard.New(guard.Options{Server: "s", Configured: set, Log: log}).Wrap(asks)
+	drive(t, t.Context(), h, exchange.NewSession(t.Context()), `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	if want := `{"code":-32603,"message":"rootbound: the list of roots could not be logged","data":{"reason":"log"}}`; string(answer.Error) != want {
+		t.Errorf("got %s %s, want %s", answer.Result, answer.Error, want)
 	}
 }

@@ -85,7 +85,7 @@ func (s *Server) forward(ctx context.Context, r *exchange.Request, reply func(ex
 	case out == nil:
 		s.mu.Unlock()
 		if r.Msg.Kind() == wire.Request {
-			reply(exchange.Fail(r, wire.CodeInternal, "rootbound: the server is not running", nil))
+			reply(exchange.Fail(r, wire.CodeInternal, "rootbound: the server is not running", []byte(`{"reason":"server not started"}`)))
 		}
 		return
 	}

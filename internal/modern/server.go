@@ -47,7 +47,7 @@ func (s *Server) Handle(ctx context.Context, r *exchange.Request, reply func(exc
 	case out == nil:
 		s.mu.Unlock()
 		if msg.Kind() == wire.Request {
-			reply(exchange.Fail(r, wire.CodeInternal, "rootbound: the server is not running", nil))
+			reply(exchange.Fail(r, wire.CodeInternal, "rootbound: the server is not running", []byte(`{"reason":"server not started"}`)))
 		}
 		return
 	}

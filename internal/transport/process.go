@@ -116,7 +116,7 @@ func NewProcess(command func() (Command, error), o ProcessOptions) *Process {
 func (p *Process) Handle(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
 	if r.Msg.Kind() == wire.Request && (r.Msg.Method() != exchange.Listen || r.Era == exchange.Modern) {
 		if err := p.start(r); err != nil {
-			reply(exchange.Fail(r, wire.CodeInternal, "rootbound: "+err.Error(), nil))
+			reply(exchange.Fail(r, wire.CodeInternal, "rootbound: "+err.Error(), []byte(`{"reason":"server not started"}`)))
 			return
 		}
 	}
