@@ -123,6 +123,7 @@ and see what happened with ` + "`rootbound log`" + `. Without a command it says 
 		Args:          onlyCommands,
 		RunE:          func(*cobra.Command, []string) error { return a.overview() },
 	}
+	root.Version = version()
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{withHint(err, "see `"+cmd.CommandPath()+" --help`")}
 	})
