@@ -182,7 +182,11 @@ follow a saved change.`,
 			Args:              usageArgs(cobra.ExactArgs(1)),
 			ValidArgsFunction: a.completeRoots(&file, &server),
 			RunE: func(_ *cobra.Command, args []string) error {
-				return a.edit(file, func(path string) (config.Change, error) { return config.RemoveRoot(path, server, absolute(args[0])) })
+				err := a.edit(file, func(path string) (config.Change, error) { return config.RemoveRoot(path, server, absolute(args[0])) })
+				if err != nil {
+					return err
+				}
+				return a.noteEmpty(file, server)
 			},
 		},
 		&cobra.Command{
@@ -231,6 +235,26 @@ func (a *app) edit(file string, change func(path string) (config.Change, error))
 		return err
 	}
 	fmt.Fprintf(a.out, "saved %s\n", path)
+	return nil
+}
+
+// noteEmpty says what an empty list means, where one is left.
+func (a *app) noteEmpty(file, server string) error {
+	path, err := a.configFile(file)
+	if err != nil {
+		return err
+	}
+	f, err := config.Load(path)
+	if err != nil {
+		return err
+	}
+	list := f.Roots
+	if s, ok := f.Server(server); ok && server != "" {
+		list = s.Roots
+	}
+	if list.Given() && len(list.Value) == 0 {
+		fmt.Fprintf(a.err, "rootbound: the list is empty now, which allows nothing; take `roots = []` out of %s to leave it to the server's own arguments\n", path)
+	}
 	return nil
 }
 
