@@ -396,7 +396,7 @@ func (a *app) openLog(plan *config.Plan, name, dir string) (*calllog.Log, calllo
 		}
 	}
 	start := calllog.Record{
-		Server: name, Version: version(), PID: os.Getpid(), Cwd: dir, ClientRoots: modeWord(plan.ClientRoots.Value), Dirs: logDirs(plan.Roots),
+		Server: name, Version: version(), PID: os.Getpid(), Cwd: dir, ClientRoots: modeWord(plan.ClientRoots.Value), Dirs: guard.LogDirs(plan.Roots),
 		Layers: []string{"told", "checked"},
 	}
 	if plan.Command.Path != "" {
@@ -452,14 +452,6 @@ func (a *app) startLine(r *running, plan *config.Plan) {
 		b.WriteString("; nothing is logged")
 	}
 	r.warn(b.String())
-}
-
-func logDirs(set roots.Set) []calllog.Dir {
-	var out []calllog.Dir
-	for _, d := range set.Dirs() {
-		out = append(out, guard.LogDir(d))
-	}
-	return out
 }
 
 // serverName is a short name for texts and the log.

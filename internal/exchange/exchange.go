@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"context"
+	"errors"
 
 	"github.com/rootbound/rootbound/internal/wire"
 	"github.com/rootbound/rootbound/roots"
@@ -49,6 +50,9 @@ func (r *Request) With(msg *wire.Message) *Request {
 	c.Msg = msg
 	return &c
 }
+
+// ErrCancelled is why the context of a request ends that its client cancelled.
+var ErrCancelled = errors.New("cancelled by the client")
 
 // Caller is the client's end of an open request. Deliveries keep their order, and there are none after the reply. It is
 // safe for use by any goroutine.

@@ -105,9 +105,22 @@ func (o *Open) TakeAnswered(m *wire.Message) (*Pending, *wire.Message) {
 	return p, m
 }
 
-// Cancel takes out what a cancellation of the client names, and returns the cancellation with the id under which that was
+// Enter takes a message of the client in on its way to out: a request is open from now on, and a cancellation ends one.
+// It returns the message to send, and what ended, whose owner replies.
+func (o *Open) Enter(out *wire.Writer, r *Request, reply func(Outcome)) (m *wire.Message, ended *Pending) {
+	switch {
+	case r.Msg.Kind() == wire.Request:
+		return o.Add(out, r, reply).Msg, nil
+	case r.Msg.Method() == "notifications/cancelled":
+		ended, m = o.cancel(r.Msg)
+		return m, ended
+	}
+	return r.Msg, nil
+}
+
+// cancel takes out what a cancellation of the client names, and returns the cancellation with the id under which that was
 // sent.
-func (o *Open) Cancel(m *wire.Message) (*Pending, *wire.Message) {
+func (o *Open) cancel(m *wire.Message) (*Pending, *wire.Message) {
 	id, _ := wire.Get(m.Params(), "requestId")
 	p := o.TakeClients(wire.IDKey(id))
 	if p != nil && p.Msg != p.Req.Msg {

@@ -62,12 +62,20 @@ func Capability(r *Request, name string) []byte {
 	case r.Session != nil:
 		caps = r.Session.Client().Capabilities
 	}
+	return declared(caps, name)
+}
+
+// declared returns what capabilities say of one of them, nil when they do not declare it.
+func declared(caps []byte, name string) []byte {
 	v, ok := wire.Get(caps, name)
 	if !ok || string(v) == "null" || string(v) == "false" {
 		return nil
 	}
 	return v
 }
+
+// Answers reports whether a client with these capabilities answers a server's question of method that needs one.
+func Answers(caps []byte, method string) bool { return declared(caps, CapabilityFor(method)) != nil }
 
 // CapabilityFor names the client capability that a server's question needs, "" when it needs none.
 func CapabilityFor(method string) string {
@@ -97,12 +105,12 @@ func DeclareRoots(r *Request, declaration []byte) *Request {
 		return r
 	}
 	params := r.Msg.Params()
-	old, declared := wire.Get(params, path...)
+	old, has := wire.Get(params, path...)
 	_, complete := wire.Get(params, path[:len(path)-1]...)
 	switch {
 	case !complete && r.Era == Modern: // what is missing is for the server to refuse
 		return r
-	case declaration == nil && !declared, declaration != nil && string(old) == string(declaration):
+	case declaration == nil && !has, declaration != nil && string(old) == string(declaration):
 		return r
 	case declaration == nil:
 		return r.With(r.Msg.WithParams(wire.DeleteMember(params, path...)))

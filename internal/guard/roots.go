@@ -11,6 +11,7 @@ import (
 
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/pathargs"
 	"github.com/rootbound/rootbound/internal/wire"
 	"github.com/rootbound/rootbound/roots"
 )
@@ -75,21 +76,12 @@ func (g *Guard) rootsStage(next exchange.Handler) exchange.Handler {
 			s.listChanged()
 		case r.Msg.Kind() != wire.Request:
 			next.Handle(ctx, r, reply)
-		case needsRoots(method), method == exchange.Listen && r.Era == exchange.Modern:
+		case pathargs.Judges(method) && !(method == exchange.Listen && r.Era == exchange.Legacy): // that one is our own
 			s.hold(ctx, r, reply)
 		default:
 			s.forward(ctx, r, reply)
 		}
 	})
-}
-
-// needsRoots reports whether a request may name paths.
-func needsRoots(method string) bool {
-	switch method {
-	case "tools/call", "prompts/get", "resources/read", "resources/subscribe", "completion/complete":
-		return true
-	}
-	return false
 }
 
 func (s *session) state() roots.State {
@@ -111,7 +103,7 @@ func (s *session) event(f func(*roots.Tracker) roots.Step) roots.Step {
 	}
 	if step.Changed {
 		s.g.note(&calllog.Record{
-			Kind: calllog.RootsChanged, Session: s.id(), Reason: after.String(), Before: logDirs(before), After: logDirs(after.Set),
+			Kind: calllog.RootsChanged, Session: s.id(), Reason: after.String(), Before: LogDirs(before), After: LogDirs(after.Set),
 		})
 		s.announce(before, after.Set)
 	}
@@ -517,8 +509,8 @@ func logRoots(list []roots.Root) []calllog.Root {
 	return out
 }
 
-// logDirs is a set as the log has it.
-func logDirs(s roots.Set) []calllog.Dir {
+// LogDirs is a set as the log has it.
+func LogDirs(s roots.Set) []calllog.Dir {
 	var out []calllog.Dir
 	for _, d := range s.Dirs() {
 		out = append(out, LogDir(d))

@@ -2,7 +2,6 @@ package legacy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -15,9 +14,6 @@ type Options struct {
 	// Report is told of oddities that nobody else hears of; nil drops them.
 	Report func(format string, args ...any)
 }
-
-// ErrCancelled is why the context of a request ends that its client cancelled.
-var ErrCancelled = errors.New("cancelled by the client")
 
 // Client is the client edge. Receive must be called from one goroutine; everything else is safe from any.
 type Client struct {
@@ -225,7 +221,7 @@ func (c *Client) notification(m *wire.Message) {
 			k := c.open[wire.IDKey(id)]
 			c.mu.Unlock()
 			if k != nil {
-				k.cancel(ErrCancelled)
+				k.cancel(exchange.ErrCancelled)
 			}
 		}
 	}
@@ -248,8 +244,7 @@ func (k *call) CanAsk(method string) bool {
 	if need == "" {
 		return true
 	}
-	v, ok := wire.Get(k.edge.session.Client().Capabilities, need)
-	return ok && string(v) != "null" && string(v) != "false"
+	return exchange.Answers(k.edge.session.Client().Capabilities, method)
 }
 
 // question is one question the client was asked. Its answers are kept until all of the same Ask are there.

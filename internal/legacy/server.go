@@ -90,13 +90,7 @@ func (s *Server) forward(ctx context.Context, r *exchange.Request, reply func(ex
 		return
 	}
 	s.remember(r.Msg)
-	var ended *exchange.Pending
-	msg := r.Msg
-	if msg.Kind() == wire.Request {
-		msg = s.open.Add(out, r, reply).Msg
-	} else if msg.Method() == "notifications/cancelled" {
-		ended, msg = s.open.Cancel(msg)
-	}
+	msg, ended := s.open.Enter(out, r, reply)
 	out.Put(msg) // in this order, so that a cancellation never overtakes its request
 	s.mu.Unlock()
 	out.Flush() // an error means that the server is going: Disconnect answers what is open

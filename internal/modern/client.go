@@ -17,12 +17,8 @@ import (
 // maxParked is how many requests may be given back and not retried; the oldest is given up for a newer one.
 const maxParked = 256
 
-var (
-	// ErrCancelled is why the context of a request ends that its client cancelled.
-	ErrCancelled = errors.New("cancelled by the client")
-	// ErrAbandoned is why the context of a request ends that was given back and not tried again in time.
-	ErrAbandoned = errors.New("given back to the client and not tried again")
-)
+// ErrAbandoned is why the context of a request ends that was given back and not tried again in time.
+var ErrAbandoned = errors.New("given back to the client and not tried again")
 
 // Client is the client edge. A question of a stage answers the request with input_required; the request is kept under a
 // random state that works once, for this method and these params, and goes on when the retry brings the answers. Receive
@@ -99,7 +95,7 @@ func (c *Client) notification(m *wire.Message) {
 			c.sent(k)
 		}
 		k.mu.Unlock()
-		k.cancel(ErrCancelled)
+		k.cancel(exchange.ErrCancelled)
 	}
 	c.next.Handle(c.session.Context(), &exchange.Request{Msg: m, Era: exchange.Modern, Session: c.session}, func(exchange.Outcome) {})
 }
@@ -281,8 +277,8 @@ func (k *call) CanAsk(method string) bool {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	v, ok := wire.Get(k.meta, exchange.MetaCapabilities, need)
-	return ok && string(v) != "null" && string(v) != "false"
+	caps, _ := wire.Get(k.meta, exchange.MetaCapabilities)
+	return exchange.Answers(caps, method)
 }
 
 // Ask implements exchange.Caller.

@@ -38,25 +38,20 @@ func (s *Server) Connect(out *wire.Writer) {
 // Handle implements exchange.Handler.
 func (s *Server) Handle(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
 	s.mu.Lock()
-	out, msg := s.out, r.Msg
+	out := s.out
 	switch {
-	case msg.Kind() == wire.Request && ctx.Err() != nil:
+	case r.Msg.Kind() == wire.Request && ctx.Err() != nil:
 		s.mu.Unlock()
 		reply(exchange.Cancelled)
 		return
 	case out == nil:
 		s.mu.Unlock()
-		if msg.Kind() == wire.Request {
+		if r.Msg.Kind() == wire.Request {
 			reply(exchange.Fail(r, wire.CodeInternal, "rootbound: the server is not running", []byte(`{"reason":"server not started"}`)))
 		}
 		return
 	}
-	var ended *exchange.Pending
-	if msg.Kind() == wire.Request {
-		msg = s.open.Add(out, r, reply).Msg
-	} else if msg.Method() == "notifications/cancelled" {
-		ended, msg = s.open.Cancel(msg)
-	}
+	msg, ended := s.open.Enter(out, r, reply)
 	out.Put(msg) // in this order, so that a cancellation never overtakes its request
 	s.mu.Unlock()
 	out.Flush() // an error means that the server is going: Disconnect answers what is open
