@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/wire"
@@ -19,88 +20,145 @@ const (
 // call is one call of a tool.
 type call struct {
 	*openSet
-	ctx  context.Context
-	args arguments
-	home string
+	*Server
+	ctx     context.Context
+	request *exchange.Request
+	args    arguments
 }
 
-// refusal is an error in words for the model.
-type refusal string
+// answer is what a tool answers.
+type answer struct {
+	text string // the one block of text, which is also the member "content" of structuredContent
+	// content, when it is not nil, is a JSON array that takes the place of both.
+	content []byte
+	// blocks are further content blocks and members further members of structuredContent, as JSON, each with a comma before it.
+	blocks, members []byte
+}
 
-func (r refusal) Error() string { return string(r) }
+// refusal is an error in words for the model, with a code for programs.
+type refusal struct{ code, text string }
 
-func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
+func (r refusal) Error() string { return r.text }
+
+func refuse[C ~string](code C, format string, args ...any) error {
+	return refusal{string(code), fmt.Sprintf(format, args...)}
+}
+
+// Codes of refusals beside those of rootfs.
+const (
+	codeArguments   = "invalid_arguments"
+	codeUnknownTool = "unknown_tool"
+	codeNoRoots     = "no_roots"
+	codeUnavailable = "root_unavailable"
+	codeTooLarge    = "too_large" // the answer, or a file
+)
 
 // denial is the refusal of a path because of the roots. The stages in front log it, and may get to know of other roots.
 type denial struct {
 	refusal
-	code string // as the log has it
-	path string // absolute, as the text has it, or "" when it is not known
+	reason string // as the log has it
+	path   string // absolute, as the text has it, or "" when it is not known
 }
 
+func (d denial) Unwrap() error { return d.refusal }
+
+// Reasons in the log.
 const (
-	codeOutside = "outside"
-	codeNoRoots = "no-roots"
+	reasonOutside = "outside"
+	reasonNoRoots = "no-roots"
 )
+
+// metaCode is the key of _meta under which an error has its code.
+const metaCode = "io.github.rootbound/code"
 
 // call answers tools/call. What goes wrong in a tool is a result that the model reads.
 func (s *Server) call(ctx context.Context, r *exchange.Request) exchange.Outcome {
 	if name, _ := wire.Get(r.Msg.Params(), "name"); typeOf(name) != "string" {
 		return exchange.Fail(r, wire.CodeInvalidParams, `tools/call needs a string "name"`, nil)
 	}
-	text, err := s.run(ctx, r)
+	a, err := s.run(ctx, r)
 	switch {
 	case ctx.Err() != nil:
 		return exchange.Cancelled
 	case err != nil:
 		if d := (denial{}); errors.As(err, &d) {
-			r.Trail.Add(exchange.Note{Stage: "fs", Denied: true, Code: d.code, Text: err.Error(), Path: d.path})
+			r.Trail.Add(exchange.Note{Stage: "fs", Denied: true, Code: d.reason, Text: err.Error(), Path: d.path})
 		}
-		return s.toolError(r, err.Error())
+		return s.toolError(r, err)
 	}
-	return s.text(r, text)
+	return s.answered(r, a)
 }
 
 // nothingAllowed is what every call is answered while there is no directory.
-const nothingAllowed = refusal("No directory is allowed, so there is nothing to work on: none is configured, or the client's list of " +
-	"roots leaves none. Name one when the server is started, as in `rootbound fs DIR`.")
+var nothingAllowed = refusal{codeNoRoots, "No directory is allowed, so there is nothing to work on: none is configured, or the client's list of " +
+	"roots leaves none. Name one when the server is started, as in `rootbound fs DIR`."}
 
-func (s *Server) run(ctx context.Context, r *exchange.Request) (string, error) {
+func (s *Server) run(ctx context.Context, r *exchange.Request) (answer, error) {
 	name := wire.GetString(r.Msg.Params(), "name")
-	t := findTool(name)
+	t := s.findTool(name)
 	if t == nil {
-		return "", refuse("MCP error -32602: Tool %.100s not found", name)
+		return answer{}, refuse(codeUnknownTool, "MCP error -32602: Tool %.100s not found", name)
 	}
 	given, _ := wire.Get(r.Msg.Params(), "arguments")
 	args, err := t.check(given)
-	c := &call{ctx: ctx, args: args, home: s.home}
+	c := &call{Server: s, ctx: ctx, request: r, args: args}
 	switch {
 	case !readable(r.Roots):
-		return "", denial{nothingAllowed, codeNoRoots, c.absolute()}
+		return answer{}, denial{nothingAllowed, reasonNoRoots, c.absolute()}
 	case err != nil:
-		return "", err
+		return answer{}, err
 	}
 	if c.openSet, err = s.sets.use(r.Roots); err != nil {
-		return "", err
+		return answer{}, err
 	}
 	defer s.sets.done(c.openSet)
 	return t.run(c)
 }
 
-// text is the outcome of a tool that answers with text.
-func (s *Server) text(r *exchange.Request, text string) exchange.Outcome {
-	quoted := wire.Quote(text)
-	if 2*len(quoted) > maxAnswer {
-		return s.toolError(r, fmt.Sprintf("The answer would be %d bytes long, and one answer carries at most %d. Ask for less.", 2*len(quoted), maxAnswer))
+func (s *Server) findTool(name string) *tool {
+	if i := slices.IndexFunc(s.tools, func(t *tool) bool { return t.name == name }); i >= 0 {
+		return s.tools[i]
+	}
+	return nil
+}
+
+// answered is the outcome of a tool that has answered.
+func (s *Server) answered(r *exchange.Request, a answer) exchange.Outcome {
+	structured := a.content
+	if structured == nil {
+		structured = wire.Quote(a.text)
+	}
+	size := 2*len(structured) + len(a.blocks) + len(a.members)
+	if size > maxAnswer {
+		return s.toolError(r, refuse(codeTooLarge, "The answer would be %d bytes long, and one answer carries at most %d. Ask for less.", size, maxAnswer))
 	}
 	begin, end := s.around(r)
-	const content, structured = `"content":[{"type":"text","text":`, `}],"structuredContent":{"content":`
-	b := make([]byte, 0, len(begin)+len(content)+len(structured)+2*len(quoted)+1+len(end))
-	b = append(append(append(b, begin...), content...), quoted...)
-	b = append(append(append(b, structured...), quoted...), '}')
+	b := make([]byte, 0, len(begin)+size+len(end)+100)
+	b = append(append(b, begin...), `"content":`...)
+	if a.content != nil {
+		b = append(b, a.content[:len(a.content)-1]...)
+	} else {
+		b = append(append(append(b, `[{"type":"text","text":`...), structured...), '}')
+	}
+	b = append(append(b, a.blocks...), `],"structuredContent":{"content":`...)
+	b = append(append(append(b, structured...), a.members...), '}')
 	return exchange.Result(r, append(b, end...))
 }
 
-func (s *Server) toolError(r *exchange.Request, text string) exchange.Outcome {
-	return s.result(r, `"content":[{"type":"text","text":`+string(wire.Quote(text))+`}],"isError":true`)
+// toolError is the outcome of a tool that could not do it. Its text is for the model, and its code for programs.
+func (s *Server) toolError(r *exchange.Request, err error) exchange.Outcome {
+	begin, _ := s.around(r)
+	b := append([]byte(begin+`"content":[{"type":"text","text":`), wire.Quote(err.Error())...)
+	b = append(b, `}],"isError":true`...)
+	var meta []byte
+	if e := (refusal{}); errors.As(err, &e) && e.code != "" {
+		meta = append(wire.AppendQuote(append(wire.AppendQuote(nil, metaCode), ':'), e.code), ',')
+	}
+	if r.Era == exchange.Modern {
+		meta = append(append(wire.AppendQuote(meta, exchange.MetaServer), ':'), append(s.info[:len(s.info):len(s.info)], ',')...)
+	}
+	if meta != nil {
+		b = append(append(append(b, `,"_meta":{`...), meta[:len(meta)-1]...), '}')
+	}
+	return exchange.Result(r, append(b, '}'))
 }

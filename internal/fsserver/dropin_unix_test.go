@@ -438,7 +438,7 @@ func TestShownPathsCanBeSentBack(t *testing.T) {
 		if !utf8.ValidString(got) {
 			t.Errorf("show(%q) = %q is not text", path, got)
 		}
-		if back, err := (&call{openSet: &openSet{}}).paths(got); err != nil || len(back) != 1 || back[0] != path {
+		if back, err := (&call{Server: &Server{}, openSet: &openSet{}}).paths(got); err != nil || len(back) != 1 || back[0] != path {
 			t.Errorf("show(%q) = %q, which is %q, %v", path, got, back, err)
 		}
 	}

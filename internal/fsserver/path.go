@@ -22,10 +22,10 @@ const (
 	opScandir = "scandir"
 )
 
-// at finds what the argument "path" means and does something there. It returns the absolute path at which do succeeded, or
-// an error for the model. Op is the name that the reference server's errors have for what is done.
-func (c *call) at(op string, do func(path string) error) (string, error) {
-	paths, err := c.paths(c.args.text("path"))
+// at finds what an argument means and does something there. It returns the absolute path at which do succeeded, or an
+// error for the model. Op is the name that the reference server's errors have for what is done.
+func (c *call) at(op, arg string, do func(path string) error) (string, error) {
+	paths, err := c.paths(arg)
 	if err != nil {
 		return "", err
 	}
@@ -75,11 +75,11 @@ func (c *call) expand(arg string) (string, error) {
 	case isURI(arg):
 		path, err := roots.ParseURI(arg)
 		if refused := (*roots.Error)(nil); errors.As(err, &refused) {
-			return "", refuse("Access denied - %s is not the URI of a file of this machine: %s", show(arg), refused.Fix)
+			return "", refuse(rootfs.InvalidPath, "Access denied - %s is not the URI of a file of this machine: %s", show(arg), refused.Fix)
 		}
 		return path, nil
 	case runtime.GOOS != "windows" && isDrivePath(arg):
-		return "", refuse("Access denied - Windows-style path received on a POSIX host: %s", show(arg))
+		return "", refuse(rootfs.InvalidPath, "Access denied - Windows-style path received on a POSIX host: %s", show(arg))
 	case c.home != "" && (arg == "~" || len(arg) > 1 && arg[0] == '~' && os.IsPathSeparator(arg[1])):
 		return c.home + arg[1:], nil
 	}
@@ -117,13 +117,13 @@ func trimSeparators(path string) string {
 
 // explain says for the model what went wrong at an absolute path, in the reference server's words where it has some.
 func (c *call) explain(op, path string, err error) error {
-	node := func(code, text, op string) error {
-		return refuse("%s: %s, %s '%s'", code, text, op, show(c.real(path)))
-	}
-	var code rootfs.Code
+	code := rootfs.IO
 	var e *rootfs.Error
 	if errors.As(err, &e) {
 		code = e.Code
+	}
+	node := func(name, text, op string) error {
+		return refuse(code, "%s: %s, %s '%s'", name, text, op, show(c.real(path)))
 	}
 	switch code {
 	case rootfs.NotFound:
@@ -134,15 +134,15 @@ func (c *call) explain(op, path string, err error) error {
 		}
 		return node("ENOTDIR", "not a directory", op)
 	case rootfs.IsDirectory:
-		return refusal("EISDIR: illegal operation on a directory, read")
+		return refuse(code, "EISDIR: illegal operation on a directory, read")
 	case rootfs.Permission:
 		return node("EACCES", "permission denied", op)
 	case rootfs.Loop:
 		return node("ELOOP", "too many symbolic links encountered", "realpath")
 	case rootfs.SpecialFile:
-		return refuse("Access denied - not a regular file or directory: %s", show(c.real(path)))
+		return refuse(code, "Access denied - not a regular file or directory: %s", show(c.real(path)))
 	case rootfs.Changed:
-		return refuse("Access denied - the path changed while it was looked up: %s", show(filepath.Clean(path)))
+		return refuse(code, "Access denied - the path changed while it was looked up: %s", show(filepath.Clean(path)))
 	case rootfs.InvalidPath:
 		switch {
 		case strings.Contains(path, "\x00"):
@@ -169,7 +169,7 @@ func (c *call) outside(path string) error {
 	d, rel, inside := c.set.Match(path)
 	for _, p := range c.problems {
 		if inside && d.Path == p.Dir.Path {
-			return refuse("Access denied - this allowed directory cannot be used now: %s is %s", show(d.Path), p.Trouble)
+			return refuse(codeUnavailable, "Access denied - this allowed directory cannot be used now: %s is %s", show(d.Path), p.Trouble)
 		}
 	}
 	what, where := "path outside allowed directories", filepath.Clean(path)
@@ -177,7 +177,7 @@ func (c *call) outside(path string) error {
 		what, where = "symlink target outside allowed directories, or missing", filepath.Join(d.Path, rel)
 	}
 	text := fmt.Sprintf("Access denied - %s: %s not in %s", what, show(where), strings.Join(c.allowed(), ", "))
-	return denial{refusal(text), codeOutside, filepath.Clean(path)}
+	return denial{refusal{string(rootfs.OutsideRoots), text}, reasonOutside, filepath.Clean(path)}
 }
 
 // allowed returns the paths under which the roots are served.

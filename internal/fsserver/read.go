@@ -12,18 +12,35 @@ import (
 	"unicode/utf8"
 )
 
-// readTextFile reads a file whole, or lines of its beginning or end.
-func readTextFile(c *call) (string, error) {
-	head, tail := c.args.number("head"), c.args.number("tail")
+var readTextFile = tool{
+	name:  "read_text_file",
+	title: "Read Text File",
+	description: "Read a file as text, whole or in part. It is read as UTF-8 whatever its name is, and bytes that are not UTF-8 " +
+		"come as U+FFFD. With 'head' only the first lines are read, with 'tail' only the last ones; give one of them for a file " +
+		"that is large. " + onlyWithin,
+	params: []param{
+		aPath,
+		{name: "tail", schema: aNumber.says("Read only this many lines at the end of the file")},
+		{name: "head", schema: aNumber.says("Read only this many lines at the beginning of the file")},
+	},
+	annotations: readOnly,
+	run: func(c *call) (answer, error) {
+		text, err := c.readText(c.args.text("path"), c.args.number("head"), c.args.number("tail"))
+		return answer{text: text}, err
+	},
+}
+
+// readText reads a file whole, or lines of its beginning or end.
+func (c *call) readText(arg string, head, tail float64) (string, error) {
 	if head != 0 && tail != 0 {
-		return "", refusal("Cannot specify both head and tail parameters simultaneously")
+		return "", refuse(codeArguments, "Cannot specify both head and tail parameters simultaneously")
 	}
 	op := opOpen
 	if tail != 0 {
 		op = opStat
 	}
 	var f *os.File
-	path, err := c.at(op, func(path string) (err error) {
+	path, err := c.at(op, arg, func(path string) (err error) {
 		f, err = c.fs.Open(path)
 		return err
 	})
@@ -54,10 +71,10 @@ func readTextFile(c *call) (string, error) {
 	}
 	switch {
 	case errors.Is(err, errTooLong) && asked == "":
-		return "", refuse("EFBIG: file too large, read '%s': it has %d bytes, and one answer carries at most %d. Read a part of it with head or tail.",
+		return "", refuse(codeTooLarge, "EFBIG: file too large, read '%s': it has %d bytes, and one answer carries at most %d. Read a part of it with head or tail.",
 			show(c.real(path)), size, maxText)
 	case errors.Is(err, errTooLong):
-		return "", refuse("EFBIG: file too large, read '%s': %s is more than %d bytes, and one answer carries no more. Ask for fewer lines.",
+		return "", refuse(codeTooLarge, "EFBIG: file too large, read '%s': %s is more than %d bytes, and one answer carries no more. Ask for fewer lines.",
 			show(c.real(path)), asked, maxText)
 	case err != nil:
 		return "", c.explain(opRead, path, err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/wire"
+	"github.com/rootbound/rootbound/rootfs"
 )
 
 // revisions are the protocol revisions spoken here, the newest first. All but the first begin with a handshake.
@@ -27,19 +28,28 @@ type Options struct {
 	Name, Title, Version string
 	// Home is the directory that "~" at the beginning of a path stands for. When it is empty, "~" is a name like any other.
 	Home string
+	// Compat leaves the tools and parameters out that the reference server does not have.
+	Compat bool
+	// Files says how files are reached.
+	Files rootfs.Options
 }
 
 // Server answers requests of both eras. It is safe for concurrent use.
 type Server struct {
 	home  string
 	info  []byte // what it says of itself
-	sets  sets
-	calls exchange.Handler
+	tools []*tool
+	// The members of the results of tools/list.
+	legacyTools, modernTools string
+	sets                     sets
+	calls                    exchange.Handler
 }
 
 // New returns a server. Its owner closes it.
 func New(o Options) *Server {
-	s := &Server{home: o.Home}
+	s := &Server{home: o.Home, tools: toolsFor(o)}
+	s.sets.options = o.Files
+	s.legacyTools, s.modernTools = listTools(s.tools, exchange.Legacy), listTools(s.tools, exchange.Modern)
 	s.info = append([]byte(`{"name":`), wire.Quote(o.Name)...)
 	if o.Title != "" {
 		s.info = append(append(s.info, `,"title":`...), wire.Quote(o.Title)...)
@@ -78,9 +88,9 @@ func (s *Server) answer(r *exchange.Request) exchange.Outcome {
 	modern := r.Era == exchange.Modern
 	switch method := r.Msg.Method(); {
 	case method == "tools/list" && modern:
-		return s.result(r, modernTools+","+cacheHints)
+		return s.result(r, s.modernTools+","+cacheHints)
 	case method == "tools/list":
-		return s.result(r, legacyTools)
+		return s.result(r, s.legacyTools)
 	case method == "server/discover" && modern:
 		return s.result(r, `"supportedVersions":`+string(quoteAll(revisions))+`,"capabilities":`+capabilities+","+cacheHints)
 	case method == "initialize" && !modern:

@@ -89,25 +89,31 @@ func use(t testing.TB, s *Server, era exchange.Era, set roots.Set, tool, argumen
 	}
 	got := ask(t, s, request(era, "tools/call", params, set))
 	var result struct {
-		Content           []struct{ Type, Text string }
-		StructuredContent *struct{ Content *string }
+		Content           []contentBlock
+		StructuredContent *struct{ Content json.RawMessage }
 		IsError           bool
+		Meta              map[string]json.RawMessage `json:"_meta"`
 	}
-	d := json.NewDecoder(strings.NewReader(got))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&result); err != nil || len(result.Content) != 1 || result.Content[0].Type != "text" {
+	if err := json.Unmarshal([]byte(got), &result); err != nil || len(result.Content) == 0 {
 		t.Fatalf("%s %s: %v, result %s", tool, arguments, err, got)
 	}
 	text = result.Content[0].Text
 	switch structured := result.StructuredContent; {
-	case result.IsError && structured != nil:
-		t.Errorf("%s %s: an error with structuredContent: %s", tool, arguments, got)
+	case result.IsError && (structured != nil || result.Content[0].Type != "text" || len(result.Content) != 1):
+		t.Errorf("%s %s: an error that is not one text: %s", tool, arguments, got)
+	case result.IsError && era == exchange.Legacy && result.Meta[metaCode] == nil:
+		t.Errorf("%s %s: an error without a code: %s", tool, arguments, got)
 	case result.IsError:
-	case structured == nil || structured.Content == nil || *structured.Content != text:
-		t.Errorf("%s %s: structuredContent is not the text: %s", tool, arguments, got)
+	case structured == nil:
+		t.Errorf("%s %s: no structuredContent: %s", tool, arguments, got)
+	case structured.Content[0] == '"' && unquote(structured.Content) != text, structured.Content[0] == '[' && !strings.Contains(got, `"content":`+string(structured.Content)+`,"str`):
+		t.Errorf("%s %s: structuredContent is not the content: %s", tool, arguments, got)
 	}
 	return text, result.IsError
 }
+
+// contentBlock is one block of a result.
+type contentBlock struct{ Type, Text string }
 
 func TestMethods(t *testing.T) {
 	const (
@@ -258,17 +264,14 @@ func TestNotificationsAreIgnored(t *testing.T) {
 	}
 }
 
-func TestEveryToolIsReadOnlyAndNamedOnce(t *testing.T) {
+func TestToolsAreNamedOnceAndSayWhatTheyAre(t *testing.T) {
 	var names []string
 	for _, tool := range tools {
 		if slices.Contains(names, tool.name) {
 			t.Errorf("two tools are named %s", tool.name)
 		}
 		names = append(names, tool.name)
-		if tool.annotations != readOnly {
-			t.Errorf("%s changes things", tool.name)
-		}
-		if tool.title == "" || tool.description == "" {
+		if tool.title == "" || tool.description == "" || !json.Valid([]byte(tool.annotations)) {
 			t.Errorf("%s does not say what it is", tool.name)
 		}
 	}

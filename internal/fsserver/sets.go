@@ -20,14 +20,17 @@ const (
 
 // sets holds the sets of roots open that calls use, and for a while after. The zero value is ready to use.
 type sets struct {
+	options rootfs.Options
+
 	mu   sync.Mutex
 	open []*openSet // the last used first
 }
 
 // openSet is a set of roots that is held open.
 type openSet struct {
-	asked roots.Set
-	once  sync.Once // opens it
+	asked   roots.Set
+	options rootfs.Options
+	once    sync.Once // opens it
 
 	// What once made:
 	set      roots.Set // what can be used of asked
@@ -49,7 +52,7 @@ func (c *sets) use(set roots.Set) (*openSet, error) {
 		o = c.open[i]
 		c.open = slices.Delete(c.open, i, i+1)
 	} else {
-		o = &openSet{asked: set, kept: true}
+		o = &openSet{asked: set, options: c.options, kept: true}
 	}
 	c.open = slices.Insert(c.open, 0, o)
 	o.users++
@@ -124,7 +127,7 @@ func (o *openSet) close() {
 // is a hole, so that a root around it does not give its own rights there.
 func (o *openSet) openRoots() {
 	o.set = o.asked
-	if o.fs, o.err = rootfs.Open(o.set, rootfs.Options{}); o.err == nil {
+	if o.fs, o.err = rootfs.Open(o.set, o.options); o.err == nil {
 		return
 	}
 	if o.problems = rootfs.Check(o.asked); o.problems != nil {
@@ -135,17 +138,17 @@ func (o *openSet) openRoots() {
 			}
 		}
 		o.set = roots.NewSet(dirs...)
-		o.fs, o.err = rootfs.Open(o.set, rootfs.Options{})
+		o.fs, o.err = rootfs.Open(o.set, o.options)
 	}
 	switch {
 	case o.err != nil:
-		o.err = refuse("Access denied - the allowed directories cannot be used now: %v", o.err)
+		o.err = refuse(codeUnavailable, "Access denied - the allowed directories cannot be used now: %v", o.err)
 	case !readable(o.set):
 		var list []string
 		for _, p := range o.problems {
 			list = append(list, fmt.Sprintf("%s is %s", show(p.Dir.Path), p.Trouble))
 		}
-		o.err = refusal("Access denied - none of the allowed directories can be used now: " + strings.Join(list, ", "))
+		o.err = refuse(codeUnavailable, "Access denied - none of the allowed directories can be used now: %s", strings.Join(list, ", "))
 	}
 }
 

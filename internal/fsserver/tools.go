@@ -10,71 +10,86 @@ import (
 	"github.com/rootbound/rootbound/internal/wire"
 )
 
-// tool is one tool. Its schema and the check of its arguments are both made of params, so they agree.
+// tool is one tool. Each is defined beside its code. Its schema and the check of its arguments are both made of params, so
+// they agree.
 type tool struct {
 	name, title, description string
 	params                   []param // in the order of the schema
 	annotations              string  // JSON
-	// run returns the answer's text, or an error whose text is for the model.
-	run func(*call) (string, error)
+	// output is the schema of structuredContent, JSON without its opening brace; when it is "", textOutput.
+	output string
+	// extra: the reference server has no such tool, and compat mode has none either.
+	extra bool
+	// run returns the answer, or an error whose text is for the model.
+	run func(*call) (answer, error)
 }
 
-// param is one parameter.
+// param is one parameter, or one member of an object in a parameter.
 type param struct {
-	name        string
+	name string
+	schema
+	required bool
+	// extra: the reference server has no such parameter, and in compat mode it is ignored.
+	extra bool
+}
+
+// schema is what a value has to be.
+type schema struct {
 	kind        string // of JSON Schema
 	description string
-	required    bool
+	value       string   // the default, JSON
+	least       int      // items of an array
+	options     []string // of a string
+	items       *schema  // of an array
+	members     []param  // of an object
 }
 
+// Schemas that many parameters have.
+var (
+	aString  = schema{kind: "string"}
+	aNumber  = schema{kind: "number"}
+	aBoolean = schema{kind: "boolean", value: "false"}
+	aList    = schema{kind: "array", value: "[]", items: &aString}
+	aPath    = param{name: "path", schema: aString, required: true}
+)
+
+// says returns the schema with a description.
+func (s schema) says(description string) schema {
+	s.description = description
+	return s
+}
+
+// Annotations.
 const (
 	readOnly = `{"readOnlyHint":true,"openWorldHint":false}`
-	// textOutput is the output schema of every tool that answers with text.
+	// textOutput is the output schema of every tool that answers with text alone.
 	textOutput = `"type":"object","properties":{"content":{"type":"string"}},"required":["content"],"additionalProperties":false}`
 	onlyWithin = "Only works within allowed directories."
 )
 
-// tools are all there are, in the order in which they are listed. They have the names, titles, parameters and
-// annotations of the reference server's.
-var tools = []*tool{
-	{
-		name:  "read_text_file",
-		title: "Read Text File",
-		description: "Read a file as text, whole or in part. It is read as UTF-8 whatever its name is, and bytes that are not UTF-8 " +
-			"come as U+FFFD. With 'head' only the first lines are read, with 'tail' only the last ones; give one of them for a file " +
-			"that is large. " + onlyWithin,
-		params: []param{
-			{name: "path", kind: "string", required: true},
-			{name: "tail", kind: "number", description: "Read only this many lines at the end of the file"},
-			{name: "head", kind: "number", description: "Read only this many lines at the beginning of the file"},
-		},
-		annotations: readOnly,
-		run:         readTextFile,
-	},
-	{
-		name:  "list_directory",
-		title: "List Directory",
-		description: "List what is in a directory, one name a line, with [DIR] before the name of a directory and [FILE] before every " +
-			"other. What is in its subdirectories is not listed. A name that cannot be written as text comes as a file:// URI, which " +
-			"every tool takes as a path. " + onlyWithin,
-		params:      []param{{name: "path", kind: "string", required: true}},
-		annotations: readOnly,
-		run:         listDirectory,
-	},
-	{
-		name:  "list_allowed_directories",
-		title: "List Allowed Directories",
-		description: "List the directories that this server may reach; everything beneath them can be reached too. Use it first, to " +
-			"know which paths the other tools take.",
-		annotations: readOnly,
-		run:         listAllowedDirectories,
-	},
+// tools are all there are, in the order in which they are listed. Those that are not extra have the names, titles,
+// parameters and annotations of the reference server's.
+var tools = []*tool{&readTextFile, &listDirectory, &listAllowedDirectories}
+
+// toolsFor returns the tools that a server with these options has.
+func toolsFor(o Options) []*tool {
+	var list []*tool
+	for _, t := range tools {
+		if t.extra && o.Compat {
+			continue
+		}
+		if o.Compat && slices.ContainsFunc(t.params, func(p param) bool { return p.extra }) {
+			c := *t
+			c.params = slices.DeleteFunc(slices.Clone(t.params), func(p param) bool { return p.extra })
+			t = &c
+		}
+		list = append(list, t)
+	}
+	return list
 }
 
-// The members of the results of tools/list.
-var legacyTools, modernTools = listTools(exchange.Legacy), listTools(exchange.Modern)
-
-func listTools(era exchange.Era) string {
+// listTools returns the members of the result of tools/list.
+func listTools(tools []*tool, era exchange.Era) string {
 	b := []byte(`"tools":[`)
 	for i, t := range tools {
 		if i > 0 {
@@ -88,24 +103,31 @@ func listTools(era exchange.Era) string {
 // appendDefinition appends the tool as tools/list has it. The handshake revisions get what the reference server says; the
 // stateless one has no execution, and its schemas are of a newer draft, which reads these alike.
 func (t *tool) appendDefinition(b []byte, era exchange.Era) []byte {
-	schema, execution := `{"$schema":"http://json-schema.org/draft-07/schema#",`, `,"execution":{"taskSupport":"forbidden"}`
+	draft, execution := `{"$schema":"http://json-schema.org/draft-07/schema#",`, `,"execution":{"taskSupport":"forbidden"}`
 	if era == exchange.Modern {
-		schema, execution = "{", ""
+		draft, execution = "{", ""
 	}
 	b = wire.AppendQuote(append(b, `{"name":`...), t.name)
 	b = wire.AppendQuote(append(b, `,"title":`...), t.title)
 	b = wire.AppendQuote(append(b, `,"description":`...), t.description)
-	b = append(append(append(b, `,"inputSchema":`...), schema...), `"type":"object","properties":{`...)
+	b = append(append(append(b, `,"inputSchema":`...), draft...), `"type":"object"`...)
+	b = append(appendProperties(b, t.params), `},"annotations":`...)
+	b = append(append(append(b, t.annotations...), execution...), `,"outputSchema":`...)
+	output := t.output
+	if output == "" {
+		output = textOutput
+	}
+	return append(append(append(b, draft...), output...), '}')
+}
+
+func appendProperties(b []byte, params []param) []byte {
+	b = append(b, `,"properties":{`...)
 	var required []string
-	for i, p := range t.params {
+	for i, p := range params {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(wire.AppendQuote(b, p.name), ":{"...)
-		if p.description != "" {
-			b = append(wire.AppendQuote(append(b, `"description":`...), p.description), ',')
-		}
-		b = append(wire.AppendQuote(append(b, `"type":`...), p.kind), '}')
+		b = p.schema.append(append(wire.AppendQuote(b, p.name), ':'))
 		if p.required {
 			required = append(required, p.name)
 		}
@@ -114,62 +136,125 @@ func (t *tool) appendDefinition(b []byte, era exchange.Era) []byte {
 	if required != nil {
 		b = append(append(b, `,"required":`...), quoteAll(required)...)
 	}
-	b = append(append(b, `},"annotations":`...), t.annotations...)
-	b = append(append(b, execution...), `,"outputSchema":`...)
-	return append(append(append(b, schema...), textOutput...), '}')
+	return b
 }
 
-func findTool(name string) *tool {
-	if i := slices.IndexFunc(tools, func(t *tool) bool { return t.name == name }); i >= 0 {
-		return tools[i]
+func (s schema) append(b []byte) []byte {
+	b = append(b, '{')
+	if s.value != "" {
+		b = append(append(append(b, `"default":`...), s.value...), ',')
 	}
-	return nil
+	if s.description != "" {
+		b = append(wire.AppendQuote(append(b, `"description":`...), s.description), ',')
+	}
+	b = wire.AppendQuote(append(b, `"type":`...), s.kind)
+	if s.options != nil {
+		b = append(append(b, `,"enum":`...), quoteAll(s.options)...)
+	}
+	if s.least > 0 {
+		b = strconv.AppendInt(append(b, `,"minItems":`...), int64(s.least), 10)
+	}
+	if s.items != nil {
+		b = s.items.append(append(b, `,"items":`...))
+	}
+	if s.members != nil {
+		b = appendProperties(b, s.members)
+	}
+	return append(b, '}')
 }
 
-// arguments are the arguments of a call that were found to be what the tool's schema says, as JSON, by name.
+// arguments are the arguments of a call that were found to be what the tool's schema says, as JSON, by name. One with a
+// default has it when it was not given.
 type arguments map[string][]byte
 
 // check reads the arguments of a call. What the schema does not name is ignored. The error lists, in the reference
 // server's words, everything that is wrong.
 func (t *tool) check(value []byte) (arguments, error) {
-	const prefix = "MCP error -32602: Input validation error: Invalid arguments for tool "
 	args := arguments{}
+	var wrong []string
 	switch kind := typeOf(value); kind {
 	case "undefined", "null", "object":
+		for _, p := range t.params {
+			v, given := wire.Get(value, p.name)
+			if !given && p.value != "" {
+				v = []byte(p.value)
+			}
+			if v == nil && !p.required {
+				continue
+			}
+			args[p.name] = v
+			wrong = p.schema.check(wrong, v, p.name)
+		}
 	default:
-		return nil, refusal(prefix + t.name + ": Invalid input: expected object, received " + kind)
-	}
-	var wrong []string
-	for _, p := range t.params {
-		v, given := wire.Get(value, p.name)
-		if !given && !p.required {
-			continue
-		}
-		if kind := typeOf(v); kind != p.kind {
-			wrong = append(wrong, fmt.Sprintf("Invalid input: expected %s, received %s at %s", p.kind, kind, p.name))
-			continue
-		}
-		args[p.name] = v
+		wrong = []string{"Invalid input: expected object, received " + kind}
 	}
 	if wrong != nil {
-		return nil, refusal(prefix + t.name + ": " + strings.Join(wrong, "\n"))
+		if len(wrong) > maxFaults {
+			wrong = append(wrong[:maxFaults], "…")
+		}
+		return nil, refuse(codeArguments, "MCP error -32602: Input validation error: Invalid arguments for tool %s: %s", t.name, strings.Join(wrong, "\n"))
 	}
 	return args, nil
 }
 
-// text returns the text of an argument, "" when it was not given.
-func (a arguments) text(name string) string {
-	if a[name] == nil {
+// maxFaults is how many faults of the arguments of one call are told.
+const maxFaults = 20
+
+// check appends what is wrong with a value at a place in the arguments.
+func (s schema) check(wrong []string, value []byte, place string) []string {
+	if len(wrong) > maxFaults {
+		return wrong
+	}
+	if kind := typeOf(value); s.options != nil && (kind != s.kind || !slices.Contains(s.options, unquote(value))) {
+		return append(wrong, `Invalid option: expected one of "`+strings.Join(s.options, `"|"`)+`" at `+place)
+	} else if kind != s.kind {
+		return append(wrong, fmt.Sprintf("Invalid input: expected %s, received %s at %s", s.kind, kind, place))
+	}
+	n := 0
+	if s.items != nil {
+		for item := range wire.Items(value) {
+			wrong = s.items.check(wrong, item, fmt.Sprintf("%s[%d]", place, n))
+			n++
+		}
+	}
+	if n < s.least {
+		wrong = append(wrong, fmt.Sprintf("Too small: expected array to have >=%d items at %s", s.least, place))
+	}
+	for _, m := range s.members {
+		if v, given := wire.Get(value, m.name); given || m.required {
+			wrong = m.schema.check(wrong, v, place+"."+m.name)
+		}
+	}
+	return wrong
+}
+
+func unquote(value []byte) string {
+	if typeOf(value) != "string" {
 		return ""
 	}
-	s, _ := wire.Unquote(a[name])
+	s, _ := wire.Unquote(value)
 	return s
 }
+
+// text returns the text of an argument, "" when it was not given.
+func (a arguments) text(name string) string { return unquote(a[name]) }
 
 // number returns a number, 0 when it was not given. One that is too large for a float64 is infinite.
 func (a arguments) number(name string) float64 {
 	f, _ := strconv.ParseFloat(string(a[name]), 64)
 	return f
+}
+
+// is reports whether a boolean is true.
+func (a arguments) is(name string) bool { return string(a[name]) == "true" }
+
+// list returns the texts of an array.
+func (a arguments) list(name string) []string {
+	var list []string
+	for item := range wire.Items(a[name]) {
+		list = append(list, unquote(item))
+	}
+	return list
 }
 
 // typeOf names the type of a JSON value; nil is undefined.
