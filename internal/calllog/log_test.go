@@ -321,7 +321,7 @@ func FuzzEncode(f *testing.F) {
 			t.Fatalf("%v: %s", err, line2)
 		}
 		// and, where nothing had to be redacted or replaced, it is what was given
-		if visible(a+b) == a+b && RedactText(a) == a && RedactText(b) == b && len(a)+len(b) < 30 && !strings.ContainsAny(a+b, "-=:") && utf8.ValidString(a) && utf8.ValidString(b) && !strings.ContainsRune(a+b, utf8.RuneError) && ms >= 0 && ms < 1e15 {
+		if Visible(a+b) == a+b && RedactText(a) == a && RedactText(b) == b && len(a)+len(b) < 30 && !strings.ContainsAny(a+b, "-=:") && utf8.ValidString(a) && utf8.ValidString(b) && !strings.ContainsRune(a+b, utf8.RuneError) && ms >= 0 && ms < 1e15 {
 			want := r
 			want.Seq, want.Time, want.Server, want.Prev, want.Hash = 5, someTime, b, string(noPrev[:]), string(hash[:])
 			want.ID, want.Args, got.ID, got.Args = nil, nil, nil, nil

@@ -21,20 +21,24 @@ type Printer struct {
 	// Location is where the reader is; nil is time.Local.
 	Location *time.Location
 
-	day             string // the last one printed
-	server, subject int    // width of the columns so far
+	day string // the last one printed
 }
 
 // widths counts columns; it does not depend on the machine's locale.
 var widths = runewidth.Condition{StrictEmojiNeutral: true}
 
+// The columns in which the parts of a line begin. They are the same for every log, so that lines that come later line up
+// with those that are there.
 const (
-	maxColumn  = 28
-	minSubject = len("roots/list_changed")
+	wordAt    = len("15:04:05") + 2
+	serverAt  = wordAt + len("cancelled") + 2
+	subjectAt = serverAt + 12 + 2
+	detailAt  = subjectAt + 20 + 2
 )
 
-// Print writes e as one line: time, server, what it is about, what was decided or came out, the details, and the short
-// id. A line with the date comes first where the day changes.
+// Print writes e as one line: time, what was decided or came out, server, what it is about, the details, and the short
+// id. The parts stand in columns of fixed places; what is longer than its column is not cut, but pushes what comes behind
+// it in that line. A line with the date comes first where the day changes.
 func (p *Printer) Print(e Entry) error {
 	what, word, detail := describe(&e.Record)
 	return p.line(&e.Record, what, word, detail)
@@ -47,18 +51,45 @@ func (p *Printer) line(r *Record, what, word, detail string) error {
 		p.day = day
 		b.WriteString(p.paint(dim, day) + "\n")
 	}
-	b.WriteString(p.paint(dim, t.Format("15:04:05")))
-	p.subject = max(p.subject, minSubject)
-	b.WriteString("  " + column(visible(r.Server), &p.server))
-	b.WriteString("  " + column(visible(what), &p.subject))
-	b.WriteString("  " + p.paint(colors[word], visible(word)) + strings.Repeat(" ", max(0, 5-len(word))))
-	if detail != "" {
-		b.WriteString("  " + visible(detail))
+	width := 0
+	put := func(at int, color, text string) {
+		if text = Visible(text); text == "" {
+			return
+		}
+		if width > 0 {
+			at = max(at, width+2)
+		}
+		b.WriteString(strings.Repeat(" ", at-width) + p.paint(color, text))
+		width = at + widths.StringWidth(text)
 	}
+	put(0, dim, t.Format("15:04:05"))
+	put(wordAt, colors[word], word)
+	put(serverAt, "", r.Server)
+	put(subjectAt, "", what)
+	put(detailAt, "", strings.TrimRight(detail, " "))
 	if r.Call != "" {
-		b.WriteString("  " + p.paint(dim, "["+visible(r.Call)+"]"))
+		put(0, dim, "["+r.Call+"]")
 	}
-	_, err := io.WriteString(p.W, strings.TrimRight(b.String(), " ")+"\n")
+	_, err := io.WriteString(p.W, b.String()+"\n")
+	return err
+}
+
+// PrintJSON writes e as it is in its file. Only what a log of ours does not hold, and a terminal could obey, is written as
+// JSON has it: by an escape in a string, by a blank elsewhere.
+func (p *Printer) PrintJSON(e Entry) error {
+	out := make([]byte, 0, len(e.Line)+1)
+	for i, n := 0, 0; i < len(e.Line); i += n {
+		var r rune
+		switch r, n = utf8.DecodeRune(e.Line[i:]); {
+		case r < ' ': // strings have none, or e could not have been read
+			out = append(out, ' ')
+		case r == utf8.RuneError && n == 1, !unicode.IsGraphic(r):
+			out = appendEscaped(out, e.Line[i:i+n])
+		default:
+			out = append(out, e.Line[i:i+n]...)
+		}
+	}
+	_, err := p.W.Write(append(out, '\n'))
 	return err
 }
 
@@ -103,35 +134,39 @@ func (p *Printer) PrintStory(s Story) error {
 	what, word, _ := describe(r)
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("%s  %s  %s  %s  %s", orDash(visible(r.Call)), p.local(r.Time).Format("2006-01-02 15:04:05"), visible(r.Server), visible(what),
-		p.paint(colors[word], visible(word)))
+	line("%s  %s  %s  %s  %s", orDash(Visible(r.Call)), p.local(r.Time).Format("2006-01-02 15:04:05"), Visible(r.Server), Visible(what),
+		p.paint(colors[word], Visible(word)))
 	if text := reason(r); text != "" {
-		line("  because   %s", visible(text))
+		line("  because   %s", Visible(text))
 	}
 	for _, path := range r.Paths {
-		line("  argument  %s", visible(argument(&path)))
+		label := "argument"
+		if path.Arg == "" {
+			label = "path"
+		}
+		line("  %-8s  %s", label, Visible(argument(&path)))
 	}
 	if r.PathsOmitted > 0 {
 		line("            and %d more", r.PathsOmitted)
 	}
 	if len(r.Args) > 0 {
-		line("  all       %s", visible(string(r.Args)))
+		line("  all       %s", Visible(string(r.Args)))
 	}
 	if len(r.Paths) > 0 {
-		line("  roots     %s", visible(dirs(s.Roots, true)))
+		line("  roots     %s", Visible(dirs(s.Roots, true)))
 	}
 	for _, e := range s.Rest {
 		what, word, detail := describe(&e.Record)
-		line("  then      %s  %s  %s  %s", p.local(e.Time).Format("15:04:05"), visible(what), p.paint(colors[word], visible(word)), visible(detail))
+		line("  then      %s  %s  %s  %s", p.local(e.Time).Format("15:04:05"), Visible(what), p.paint(colors[word], Visible(word)), Visible(detail))
 	}
 	for i, allow := range s.Allow {
 		label := "  to allow  "
 		if i > 0 {
 			label = "        or  "
 		}
-		line("%s%s", label, visible(allow))
+		line("%s%s", label, Visible(allow))
 	}
-	line("  record    %s:%d", visible(s.Call.File), r.Seq)
+	line("  record    %s:%d", Visible(s.Call.File), r.Seq)
 	_, err := io.WriteString(p.W, b.String())
 	return err
 }
@@ -151,7 +186,7 @@ func (p *Printer) PrintReport(r Report) error {
 	if r.Head != "" {
 		text += ", head " + r.Head
 	}
-	_, err := fmt.Fprintf(p.W, "%s  %s  %s\n", p.paint(colors[word], word), visible(where), text)
+	_, err := fmt.Fprintf(p.W, "%s  %s  %s\n", p.paint(colors[word], word), Visible(where), text)
 	return err
 }
 
@@ -261,11 +296,12 @@ func place(p *Path) string {
 	return p.Given
 }
 
-// argument is a path of a call with all that is known of it.
+// argument is a path of a call with all that is known of it. Who judges a path where it is opened does not know the
+// argument that it came in.
 func argument(p *Path) string {
 	s := p.Arg
 	if p.Given != "" {
-		s += " " + strconv.Quote(p.Given)
+		s = join(" ", s, strconv.Quote(p.Given))
 	}
 	if p.Resolved != "" && p.Resolved != p.Given {
 		s += " is " + p.Resolved
@@ -365,19 +401,9 @@ func duration(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// column pads s to the width of its column, which grows with what is in it, and cuts it at maxColumn.
-func column(s string, width *int) string {
-	n := widths.StringWidth(s)
-	if n > maxColumn {
-		s = widths.Truncate(s, maxColumn, "…")
-		n = widths.StringWidth(s)
-	}
-	*width = max(*width, n)
-	return s + strings.Repeat(" ", *width-n)
-}
-
-// visible returns s with all that is no visible character, and bad UTF-8, written as an escape.
-func visible(s string) string {
+// Visible returns s with all that is no visible character, and bad UTF-8, written as an escape: text that a terminal
+// shows and does not obey.
+func Visible(s string) string {
 	clean := strings.IndexFunc(s, func(r rune) bool { return r == utf8.RuneError || !unicode.IsGraphic(r) }) < 0
 	if clean {
 		return s

@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -76,6 +79,7 @@ func day(t *testing.T, dir string) {
 			Path{Arg: "/path", Given: "/home/u/我的文档/x", Resolved: "/home/u/我的文档/x", Root: "我的文档", Rel: "x", Verdict: Deny, Code: CodeReadOnly},
 			Path{Arg: "/content", Code: "free text"}),
 		call("c00005", "run", Deny, "unsure", "\"--from\" may be a path", Path{Arg: "/from", Given: "/etc/\u202egnp.exe\x1b]0;x\a", Resolved: "/etc", Dir: true, Verdict: Deny, Code: CodeOutside}),
+		call("c00007", "read_text_file", Deny, CodeOutside, "not in /home/u/app", Path{Given: "/srv/x", Resolved: "/srv/x", Verdict: Deny, Code: CodeOutside}),
 		Record{Kind: Call, Call: "c00006", Method: "resources/read", Verdict: Ask, Reason: "a person has to say yes", Paths: []Path{{Arg: "/uri", Given: "file:///x", Verdict: Ask}}},
 		Record{Kind: End, Call: "c00006", Method: "resources/read", Outcome: Cancelled, MS: 61_234},
 		Record{Kind: Note, From: Server, Code: "stdout-text", Reason: "dropped a line on stdout", Text: "Debugger \x1b[2Jlistening " + skKey, Bytes: 53},
@@ -117,6 +121,162 @@ func TestPrint(t *testing.T) {
 	golden(t, "color.txt", print(Filter{Call: "c00003"}, true)+print(Filter{Call: "c00001"}, true))
 }
 
+// TestColumnsStay: a line is the same whatever was printed before it, so that one who follows reads straight columns.
+func TestColumnsStay(t *testing.T) {
+	dir := t.TempDir()
+	day(t, dir)
+	var all, each bytes.Buffer
+	p := Printer{W: &all, Location: time.UTC}
+	for e, err := range ReadDir(dir, Filter{}) {
+		alone := Printer{W: &each, Location: time.UTC, day: p.day}
+		if err := errors.Join(err, p.Print(e), alone.Print(e)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(all.String(), each.String()); diff != "" {
+		t.Errorf("all after each other, and each alone (-want +got):\n%s", diff)
+	}
+}
+
+// TestLongNames: names are never cut, and a line is straight again as soon as there is room for it.
+func TestLongNames(t *testing.T) {
+	const detail = "1 B"
+	for _, tt := range []struct {
+		server, tool string
+		subject, at  int // the columns in which the tool and the detail begin
+	}{
+		{"fs", "read", subjectAt, detailAt},
+		{"世界时钟世界", "读文件", subjectAt, detailAt},
+		{"mcp-filesystem-server", "read", serverAt + 21 + 2, detailAt},
+		{"世界时钟世界时钟世", "读文件", serverAt + 18 + 2, detailAt},
+		{"fs", "list_directory_with_sizes", subjectAt, subjectAt + 25 + 2},
+	} {
+		var b bytes.Buffer
+		p := Printer{W: &b, Location: time.UTC, day: "2026-11-30"}
+		if err := p.Print(Entry{Record: Record{Time: someTime, Kind: End, Server: tt.server, Tool: tt.tool, Outcome: OK, Bytes: 1}}); err != nil {
+			t.Fatal(err)
+		}
+		before, _, _ := strings.Cut(b.String(), tt.tool)
+		whole, _, ok := strings.Cut(b.String(), detail)
+		if !ok || !strings.Contains(before, tt.server) {
+			t.Errorf("%s, %s: something is missing in %q", tt.server, tt.tool, b.String())
+		}
+		if subject, at := widths.StringWidth(before), widths.StringWidth(whole); subject != tt.subject || at != tt.at {
+			t.Errorf("%s, %s: the tool begins in column %d, the detail in %d; want %d and %d", tt.server, tt.tool, subject, at, tt.subject, tt.at)
+		}
+	}
+}
+
+// TestHostileLog is a log that somebody else wrote, with orders for the terminal in every text of every record.
+func TestHostileLog(t *testing.T) {
+	const evil = "\x1b]0;owned\a\x1b[2J\r\n\u009b31m\u007f\u202e\U000e0041"
+	dir := t.TempDir()
+	var file bytes.Buffer
+	for _, kind := range []Kind{Start, Exit, Call, End, RootsAsked, RootsAnswered, RootsChanged, ListChanged, Note, evil} {
+		for _, verdict := range []Verdict{Deny, evil} {
+			r := Record{Time: someTime, ID: json.RawMessage("1"), Args: json.RawMessage(`"` + "\u009b" + `"`), Dirs: make([]Dir, 1), Paths: make([]Path, 1),
+				Roots: make([]Root, 1), Before: make([]Dir, 1), After: make([]Dir, 1), Command: []string{""}, Layers: []string{""}}
+			fill(reflect.ValueOf(&r).Elem(), evil)
+			r.Kind, r.Verdict, r.Paths[0].Verdict = kind, verdict, verdict
+			line, err := json.Marshal(&r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// What JSON lets stand as it is stands as it is.
+			for _, c := range "\u009b\u007f\u202e" {
+				line = bytes.ReplaceAll(line, fmt.Appendf(nil, "\\u%04x", c), []byte(string(c)))
+			}
+			file.Write(append(bytes.Replace(line, []byte(","), []byte(",\r\t"), 1), '\n'))
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, fileName(someTime, "x")), file.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "20261130T061201.123456Z-\x1b[2J-00000000.jsonl"), file.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var lines, shown bytes.Buffer
+	p := Printer{W: &shown, Location: time.UTC}
+	raw := Printer{W: &lines}
+	n := 0
+	for e, err := range ReadDir(dir, Filter{}) {
+		n++
+		if err := errors.Join(err, p.Print(e), raw.PrintJSON(e)); err != nil {
+			t.Fatal(err)
+		}
+		var r Record
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil || !reflect.DeepEqual(r.Paths, e.Paths) {
+			t.Errorf("%q does not say what %q says: %v", lines.Bytes(), e.Line, err)
+		}
+		shown.Write(lines.Bytes())
+		lines.Reset()
+	}
+	if n != 20 {
+		t.Errorf("%d records were read, want those of one file, 20", n)
+	}
+	events, err := RootsEvents(ReadDir(dir, Filter{}))
+	stories, err2 := Why(ReadDir(dir, Filter{}), evil, 100)
+	reports, err3 := VerifyDir(dir)
+	if err := errors.Join(err, err2, err3, p.PrintRoots(events), p.PrintReport(Report{Path: evil})); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range stories {
+		if err := p.PrintStory(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, r := range reports {
+		if err := p.PrintReport(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(events) == 0 || len(stories) == 0 || len(reports) == 0 {
+		t.Errorf("%d events, %d stories, %d reports", len(events), len(stories), len(reports))
+	}
+	for line := range bytes.Lines(shown.Bytes()) {
+		if text := string(bytes.TrimSuffix(line, []byte("\n"))); Visible(text) != text || !utf8.ValidString(text) {
+			t.Errorf("this reaches the terminal: %q", text)
+		}
+	}
+}
+
+// fill sets every string in v.
+func fill(v reflect.Value, s string) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(s)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fill(v.Field(i), s)
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			if v.Index(i).Kind() != reflect.Uint8 {
+				fill(v.Index(i), s)
+			}
+		}
+	}
+}
+
+// TestPrintJSON: what we wrote is printed byte for byte, so that the chain can be checked from it.
+func TestPrintJSON(t *testing.T) {
+	dir := t.TempDir()
+	day(t, dir)
+	var want, got bytes.Buffer
+	p := Printer{W: &got}
+	for e, err := range ReadDir(dir, Filter{}) {
+		if err := errors.Join(err, p.PrintJSON(e)); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&want, "%s\n", e.Line)
+	}
+	if diff := cmp.Diff(want.String(), got.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestPrintRoots(t *testing.T) {
 	dir := t.TempDir()
 	day(t, dir)
@@ -138,6 +298,7 @@ func TestWhy(t *testing.T) {
 	for _, tt := range []struct{ name, what string }{
 		{"why-call.txt", "c00003"},
 		{"why-allowed.txt", "c00002"},
+		{"why-opened.txt", "c00007"},
 		{"why-path.txt", "/home/u/我的文档/"},
 		{"why-beneath.txt", "/etc"},
 		{"why-newest.txt", "/"},

@@ -160,10 +160,11 @@ func files(dir string) ([]string, error) {
 	return names, nil
 }
 
-// began returns when the run began whose file has this name, and whether the name is that of a log file at all.
+// began returns when the run began whose file has this name, and whether the name is that of a log file at all. A name
+// that cannot be shown as it is was not given by us.
 func began(name string) (time.Time, bool) {
 	stamp, rest, ok := strings.Cut(name, "-")
-	if !ok || !strings.HasSuffix(rest, suffix) {
+	if !ok || !strings.HasSuffix(rest, suffix) || Visible(name) != name {
 		return time.Time{}, false
 	}
 	t, err := time.Parse(nameLayout, stamp)

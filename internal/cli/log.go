@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -49,7 +50,7 @@ Paths are shown as ROOT:relative/path. A refused call has a short id; ` + "`root
 	f.BoolVar(&o.denied, "denied", false, "only what was refused")
 	f.BoolVar(&o.roots, "roots", false, "each roots/list with its answer, and whether changes were fetched")
 	f.StringVar(&o.server, "server", "", "only this server")
-	f.StringVar(&o.since, "since", "", "only what is newer: 30m, 2h, 3d, 2026-11-30 or 2026-11-30T12:00:00Z")
+	f.StringVar(&o.since, "since", "", "only what is newer: "+sinceForms)
 	cmd.PersistentFlags().StringVar(&o.dir, "dir", "", "the `DIR` of the log files (default: the configured one, else the state directory)")
 	cmd.AddCommand(&cobra.Command{
 		Use:   "verify [FILE…]",
@@ -69,27 +70,55 @@ func (o *logOptions) filter(now time.Time) (calllog.Filter, error) {
 	return f, err
 }
 
-// parseSince reads a duration back from now, a day or a time.
+// sinceForms are examples of what --since takes.
+const sinceForms = "30m, 2h, 3d, 14:30, 2026-11-30, 2026-11-30T14:30 or 2026-11-30T14:30:00Z"
+
+// parseSince reads a duration back from now, a time of the last 24 hours, a day, or a time of a day. What names no zone is
+// in that of now.
 func parseSince(s string, now time.Time) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
 	}
-	text, days := s, strings.HasSuffix(s, "d")
-	if days {
-		text = strings.TrimSuffix(s, "d") + "h"
-	}
-	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
-		if days {
-			d *= 24
-		}
+	if d, ok := parseAgo(s); ok {
 		return now.Add(-d), nil
 	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"} {
-		if t, err := time.ParseInLocation(layout, s, time.Local); err == nil {
+	for _, layout := range []string{"15:04", "15:04:05"} {
+		if clock, err := time.Parse(layout, s); err == nil {
+			t := time.Date(now.Year(), now.Month(), now.Day(), clock.Hour(), clock.Minute(), clock.Second(), 0, now.Location())
+			if t.After(now) {
+				t = t.AddDate(0, 0, -1)
+			}
 			return t, nil
 		}
 	}
-	return time.Time{}, usageError{withHint(fmt.Errorf("--since %q is no time", s), "write 30m, 2h, 3d, 2026-11-30 or 2026-11-30T12:00:00Z")}
+	day, rest, timed := strings.Cut(s, " ")
+	if timed {
+		day += "T" + rest
+	}
+	for _, layout := range []string{"2006-01-02", "2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00", time.RFC3339} {
+		if t, err := time.ParseInLocation(layout, day, now.Location()); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, usageError{withHint(fmt.Errorf("--since %q is no time", s), "write "+sinceForms)}
+}
+
+// parseAgo reads a duration that is not negative: one of Go's, with days before it or alone.
+func parseAgo(s string) (time.Duration, bool) {
+	var ago time.Duration
+	if days, rest, ok := strings.Cut(s, "d"); ok {
+		n, err := strconv.ParseFloat(days, 64)
+		if err != nil || !(n >= 0 && n <= 36500) {
+			return 0, false
+		}
+		ago = time.Duration(n * 24 * float64(time.Hour))
+		if rest == "" {
+			return ago, true
+		}
+		s = rest
+	}
+	d, err := time.ParseDuration(s)
+	return ago + d, err == nil && d >= 0 && ago+d >= ago
 }
 
 func (a *app) showLog(ctx context.Context, o logOptions) error {
@@ -114,7 +143,7 @@ func (a *app) showLog(ctx context.Context, o logOptions) error {
 			return err
 		}
 		if len(events) == 0 {
-			fmt.Fprintf(a.err, "rootbound: no question for roots is logged in %s\n", dir)
+			fmt.Fprintf(a.err, "rootbound: no question for roots is logged in %s\n", calllog.Visible(dir))
 		}
 		return err
 	}
@@ -130,7 +159,7 @@ func (a *app) showLog(ctx context.Context, o logOptions) error {
 		}
 		n++
 		if o.json {
-			if _, err := fmt.Fprintf(a.out, "%s\n", e.Line); err != nil {
+			if err := p.PrintJSON(e); err != nil {
 				return err
 			}
 			continue
@@ -140,7 +169,11 @@ func (a *app) showLog(ctx context.Context, o logOptions) error {
 		}
 	}
 	if n == 0 && len(bad) == 0 {
-		fmt.Fprintf(a.err, "rootbound: nothing is logged in %s\n", dir)
+		what := "nothing"
+		if filter != (calllog.Filter{}) {
+			what = "nothing of that"
+		}
+		fmt.Fprintf(a.err, "rootbound: %s is logged in %s\n", what, calllog.Visible(dir))
 	}
 	return errors.Join(bad...)
 }
@@ -192,7 +225,7 @@ func (a *app) verifyLog(flag string, files []string) error {
 			return err
 		}
 		if len(reports) == 0 {
-			fmt.Fprintf(a.err, "rootbound: nothing is logged in %s\n", dir)
+			fmt.Fprintf(a.err, "rootbound: nothing is logged in %s\n", calllog.Visible(dir))
 		}
 	}
 	for _, f := range files {
