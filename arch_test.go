@@ -36,15 +36,17 @@ var rooms = map[string]room{
 	"internal/wire":      {guards: true},
 	"internal/splice":    {},
 	"internal/calllog":   {guards: true},
+	"internal/consent":   {guards: true, imports: []string{"roots"}},
 	"internal/exchange":  {imports: []string{"internal/wire", "roots"}},
 	"internal/legacy":    {guards: true, imports: []string{"internal/exchange", "internal/wire"}},
 	"internal/modern":    {guards: true, imports: []string{"internal/exchange", "internal/wire"}},
 	"internal/bridge":    {imports: []string{"internal/exchange", "internal/wire"}},
 	"internal/launch":    {guards: true, imports: []string{"roots"}},
+	"internal/sandbox":   {guards: true, imports: []string{"roots"}},
 	"internal/config":    {imports: []string{"internal/launch", "internal/splice", "roots"}},
 	"internal/pathargs":  {guards: true, imports: []string{"internal/launch", "internal/wire", "rootfs", "roots"}},
 	"internal/transport": {guards: true, imports: []string{"internal/bridge", "internal/exchange", "internal/legacy", "internal/modern", "internal/wire"}},
-	"internal/guard":     {guards: true, imports: []string{"internal/calllog", "internal/exchange", "internal/launch", "internal/pathargs", "internal/wire", "rootfs", "roots"}},
+	"internal/guard":     {guards: true, imports: []string{"internal/calllog", "internal/consent", "internal/exchange", "internal/launch", "internal/pathargs", "internal/wire", "rootfs", "roots"}},
 	"internal/fsserver":  {guards: true, imports: []string{"internal/exchange", "internal/wire", "rootfs", "roots"}},
 	"internal/demo":      {imports: []string{"internal/calllog", "internal/exchange", "internal/fsserver", "internal/guard", "internal/transport", "internal/wire", "rootfs", "roots"}},
 	"internal/cli":       {imports: []string{"*"}},
@@ -79,9 +81,9 @@ var effects = []struct {
 			"os.WriteFile", "os.Mkdir", "os.MkdirAll", "os.MkdirTemp", "os.Remove", "os.RemoveAll", "os.Rename", "os.Link",
 			"os.Symlink", "os.Truncate", "os.Chmod", "os.DirFS", "syscall.Open", "io/ioutil"},
 		[]string{
-			"rootfs",                                              // inside roots
-			"roots",                                               // what is to become one
-			"internal/calllog", "internal/config", "internal/cli", // our own
+			"rootfs",                                                                  // inside roots
+			"roots",                                                                   // what is to become one
+			"internal/calllog", "internal/config", "internal/consent", "internal/cli", // our own
 			"internal/demo",                    // its workspace
 			"internal/transport/tied_linux.go", // the kernel's list of processes
 			forTests,
@@ -111,16 +113,17 @@ var skips = map[string]struct {
 	n   int
 	why string
 }{
-	"internal/calllog/limit_unix_test.go": {1, "a disk that is full is /dev/full"},
-	"internal/calllog/redact_test.go":     {1, "an input of a fuzz test that is no JSON"},
-	"internal/config/edit_test.go":        {1, "links on Windows need a right"},
-	"internal/config/watch_test.go":       {1, "links on Windows need a right"},
-	"internal/launch/launch_test.go":      {1, "links on Windows need a right"},
-	"internal/pathargs/judge_test.go":     {1, "Windows has other names"},
-	"peers/main_test.go":                  {1, "the peers are not installed; with ROOTBOUND_PEERS=require a failure"},
-	"rootfs/locate_test.go":               {2, "Windows has other names; a file system with one spelling"},
-	"rootfs/rootfs_test.go":               {4, "a kernel without openat2; Windows has other names and keeps open directories"},
-	"rootfs/special_linux_test.go":        {3, "no /proc; a file system that cannot exchange names; root may read everything"},
+	"internal/calllog/limit_unix_test.go":     {1, "a disk that is full is /dev/full"},
+	"internal/calllog/redact_test.go":         {1, "an input of a fuzz test that is no JSON"},
+	"internal/config/edit_test.go":            {1, "links on Windows need a right"},
+	"internal/config/watch_test.go":           {1, "links on Windows need a right"},
+	"internal/launch/launch_test.go":          {1, "links on Windows need a right"},
+	"internal/pathargs/judge_test.go":         {1, "Windows has other names"},
+	"internal/sandbox/landlock_linux_test.go": {1, "a kernel without Landlock"},
+	"peers/main_test.go":                      {1, "the peers are not installed; with ROOTBOUND_PEERS=require a failure"},
+	"rootfs/locate_test.go":                   {2, "Windows has other names; a file system with one spelling"},
+	"rootfs/rootfs_test.go":                   {4, "a kernel without openat2; Windows has other names and keeps open directories"},
+	"rootfs/special_linux_test.go":            {3, "no /proc; a file system that cannot exchange names; root may read everything"},
 }
 
 func TestImports(t *testing.T) {

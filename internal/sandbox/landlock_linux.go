@@ -1,0 +1,90 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/landlock-lsm/go-landlock/landlock"
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+
+	"github.com/rootbound/rootbound/roots"
+)
+
+// versions are the configurations by version, the first for version 3. Each forbids everything that its version can: what
+// is done on files, the network, and signals to processes that are not restricted.
+var versions = []landlock.Config{
+	landlock.V3, landlock.V4, landlock.V5, landlock.V6, landlock.V7, landlock.V8, landlock.V9, landlock.V10, landlock.V11,
+}
+
+const oldest = 3
+
+// Rights of the kernel. None is to execute, and none to make a device or a socket.
+const (
+	readFile  = landlock.AccessFSSet(ll.AccessFSReadFile)
+	writeFile = landlock.AccessFSSet(ll.AccessFSWriteFile | ll.AccessFSTruncate)
+	readDir   = landlock.AccessFSSet(ll.AccessFSReadDir)
+	writeDir  = landlock.AccessFSSet(ll.AccessFSMakeReg | ll.AccessFSMakeDir | ll.AccessFSMakeSym | ll.AccessFSRemoveFile | ll.AccessFSRefer)
+	deleteDir = landlock.AccessFSSet(ll.AccessFSRemoveDir)
+)
+
+// Supported returns the level that Restrict would reach, or why it would reach none: an error that is
+// errors.ErrUnsupported.
+func Supported() (Level, error) {
+	version, err := ll.LandlockGetABIVersion()
+	switch {
+	case err != nil:
+		return Level{}, fmt.Errorf("this kernel has no Landlock, or it is switched off: %w", errors.ErrUnsupported)
+	case version < oldest:
+		return Level{}, fmt.Errorf("the Landlock of this kernel is too old (%d, and %d is needed): %w", version, oldest, errors.ErrUnsupported)
+	}
+	return Level{min(version, oldest+len(versions)-1)}, nil
+}
+
+// Restrict confines this process, with all its threads and what it starts, to what the rules allow, for good. It does all
+// of it or nothing: the error says why, and is errors.ErrUnsupported where the kernel cannot do it at all. A second call
+// narrows further.
+func Restrict(rules []Rule) (Level, error) {
+	level, err := Supported()
+	if err != nil {
+		return Level{}, err
+	}
+	var list []landlock.Rule
+	for _, r := range rules {
+		rights, err := rightsOf(r)
+		if err != nil {
+			return Level{}, fmt.Errorf("confining the process to %q: %w", r.Path, err)
+		}
+		if rights != 0 {
+			list = append(list, landlock.PathAccess(rights, r.Path))
+		}
+	}
+	time.Now().Zone() // the zone is read from a file when it is first asked for
+	if err := versions[level.Landlock-oldest].Restrict(list...); err != nil {
+		return Level{}, fmt.Errorf("confining the process: %w", err)
+	}
+	return level, nil
+}
+
+// rightsOf returns the kernel's rights for a rule: for a file only those that a file can have, or the kernel refuses it.
+func rightsOf(r Rule) (landlock.AccessFSSet, error) {
+	info, err := os.Stat(r.Path)
+	if err != nil {
+		return 0, err
+	}
+	var rights landlock.AccessFSSet
+	add := func(a roots.Access, file, dir landlock.AccessFSSet) {
+		if r.Access&a == 0 {
+			return
+		}
+		rights |= file
+		if info.IsDir() {
+			rights |= dir
+		}
+	}
+	add(roots.Read, readFile, readDir)
+	add(roots.Write, writeFile, writeDir)
+	add(roots.Delete, 0, deleteDir)
+	return rights, nil
+}
