@@ -18,7 +18,8 @@ const (
 	Narrow Mode = iota
 	// Ignore never asks the client. It is also right for a client on another machine, whose disk is not this one.
 	Ignore
-	// Accept makes the list the boundary where nothing is configured, and is Narrow where something is.
+	// Accept makes of the list the boundary where nothing is configured, as far as a person consented to it (see
+	// Tracker.Consent), and is Narrow where something is.
 	Accept
 )
 
@@ -88,7 +89,7 @@ const (
 	Revoked
 	// OnlyBad: only what is pinned holds, since no root of the client's list can be used.
 	OnlyBad
-	// Accepted: the client's list holds, since nothing is configured and the mode is Accept.
+	// Accepted: of the client's list holds what a person consented to, since nothing is configured and the mode is Accept.
 	Accepted
 )
 
@@ -104,6 +105,8 @@ type State struct {
 	List Set
 	// Bad is what cannot.
 	Bad []*Error
+	// Waiting is what of the list would hold if a person consented to it. It is empty unless Why is Accepted.
+	Waiting Set
 	// Failed is why the last question brought no list, else nil. Whatever list there was before still counts.
 	Failed error
 	// Lost are the configured or listed directories that are gone, or cannot be opened any longer, by their path.
@@ -117,13 +120,15 @@ type State struct {
 // One Tracker serves one session: a stdio connection, or an HTTP session with a handshake. Over stateless HTTP, where each
 // request speaks for itself, make one for each request that needs roots; its first Need asks.
 //
-// Whatever the events, what holds is never wider than what is configured, except under Accept with nothing configured.
+// Whatever the events, what holds is never wider than what is configured, or under Accept with nothing configured than what
+// a person consented to.
 //
 // A Tracker is not safe for concurrent use: its owner holds a lock around each call, and none while it waits.
 type Tracker struct {
 	mode       Mode
 	client     Client
 	configured Set
+	consented  Set
 	lost       map[string]*Error // by Dir.Path
 
 	// The client's list.
@@ -259,6 +264,13 @@ func (t *Tracker) Configure(configured Set) Step {
 	for _, d := range configured.dirs {
 		delete(t.lost, d.Path)
 	}
+	return t.step()
+}
+
+// Consent tells which directories of a client's list may hold where nothing is configured: these, and what is in them. It
+// is what a person said, and before that nothing may.
+func (t *Tracker) Consent(consented Set) Step {
+	t.consented = consented
 	return t.step()
 }
 
@@ -401,7 +413,8 @@ func (t *Tracker) judge() State {
 		s.Why, s.Set = Unanswered, t.configured
 	default:
 		if t.configured.Len() == 0 {
-			s.Why, s.Set = Accepted, s.List
+			s.Why = Accepted
+			s.Set, s.Waiting = t.accept()
 		} else {
 			s.Why, s.Set = Narrowed, t.narrow(s.List)
 			if !allowsAnything(t.configured.Intersect(s.List)) {
@@ -423,6 +436,19 @@ func (t *Tracker) judge() State {
 	}
 	s.Set = t.present(s.Set)
 	return s
+}
+
+// accept returns what a person consented to of the list, and the rest.
+func (t *Tracker) accept() (consented, waiting Set) {
+	var yes, no []Dir
+	for _, d := range t.list {
+		if t.consented.Covers(NewSet(d)) {
+			yes = append(yes, d)
+		} else {
+			no = append(no, d)
+		}
+	}
+	return NewSet(yes...), NewSet(no...)
 }
 
 // narrow returns what is configured of what is in the list or pinned. Going through what is configured also for what is
@@ -490,7 +516,10 @@ func (s State) String() string {
 	case OnlyBad:
 		text = "no root of the client's list can be used; allowed is what is pinned: " + pathsText(s.Set)
 	case Accepted:
-		text = "allowed is the client's list, since nothing is configured: " + pathsText(s.Set)
+		text = "allowed is what you consented to of the client's list, since nothing is configured: " + pathsText(s.Set)
+	}
+	if s.Waiting.Len() > 0 {
+		text += "; waiting for your consent: " + pathsText(s.Waiting)
 	}
 	if len(s.Bad) > 0 {
 		text += "; " + badText(s.Bad)

@@ -65,6 +65,7 @@ func TestWhatHolds(t *testing.T) {
 		row        string
 		mode       Mode
 		configured []string
+		consented  []string
 		client     Client
 		answers    []Answer
 		why        Why
@@ -126,9 +127,16 @@ func TestWhatHolds(t *testing.T) {
 		{row: "none, accept, not asked yet", mode: Accept, client: roots, why: Unanswered},
 		{row: "none, accept, an error", mode: Accept, client: roots, answers: []Answer{anError}, why: Unanswered,
 			warnings: []string{"internal"}},
-		{row: "none, accept, usable", mode: Accept, client: roots, answers: []Answer{list("/a", "/b")}, why: Accepted,
-			want: []string{"/a", "/b"}, warnings: []string{""}},
-		{row: "none, accept, an error after a usable list", mode: Accept, client: roots, answers: []Answer{list("/a"), anError},
+		{row: "none, accept, usable, no consent", mode: Accept, client: roots, answers: []Answer{list("/a", "/b")}, why: Accepted,
+			warnings: []string{""}},
+		{row: "none, accept, usable", mode: Accept, consented: []string{"/a", "/b"}, client: roots, answers: []Answer{list("/a", "/b")},
+			why: Accepted, want: []string{"/a", "/b"}, warnings: []string{""}},
+		{row: "none, accept, consent to a part", mode: Accept, consented: []string{"/a", "/b/x"}, client: roots,
+			answers: []Answer{list("/a/y", "/b", "/c")}, why: Accepted, want: []string{"/a/y"}, warnings: []string{""}},
+		{row: "none, consent without accept", consented: []string{"/a"}, client: roots, why: NothingConfigured},
+		{row: "given, consent to more", mode: Accept, configured: given, consented: []string{"/c"}, client: roots,
+			answers: []Answer{list("/a", "/c")}, why: Narrowed, want: []string{"/a", "*/pin"}, warnings: []string{""}},
+		{row: "none, accept, an error after a usable list", mode: Accept, consented: []string{"/"}, client: roots, answers: []Answer{list("/a"), anError},
 			why: Accepted, want: []string{"/a"}, warnings: []string{"", "internal"}},
 		{row: "none, accept, revoked", mode: Accept, client: roots, answers: []Answer{list("/a"), list()}, why: Revoked,
 			warnings: []string{"", "emptied"}},
@@ -147,6 +155,9 @@ func TestWhatHolds(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.row, func(t *testing.T) {
 			tr := NewTracker(test.mode, set(test.configured...))
+			if s := tr.Consent(set(test.consented...)); s != (Step{}) {
+				t.Errorf("consent before there is a list: %+v", s)
+			}
 			tr.Client(test.client)
 			if test.answers == nil && test.client.Roots && test.why != Unanswered {
 				wantAsk(t, tr, 0, false)
@@ -479,6 +490,29 @@ func TestAllConfiguredLostIsNotNothingConfigured(t *testing.T) {
 	wantHolds(t, tr, Narrowed)
 }
 
+func TestConsentIsGivenAndWithdrawn(t *testing.T) {
+	tr := NewTracker(Accept, Set{})
+	tr.Client(changes)
+	ask(t, tr, 0, list("/a", "/b"))
+	want := `allowed is what you consented to of the client's list, since nothing is configured: nothing; waiting for your consent: "/a", "/b"`
+	if got := tr.State().String(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if s := tr.Consent(set("/a")); !s.Changed {
+		t.Errorf("%+v", s)
+	}
+	wantHolds(t, tr, Accepted, "/a")
+	if got := texts(tr.State().Waiting); !slices.Equal(got, []string{"/b"}) {
+		t.Errorf("waiting %q", got)
+	}
+	if s := tr.Consent(set("/b")); !s.Changed {
+		t.Errorf("%+v", s)
+	}
+	wantHolds(t, tr, Accepted, "/b")
+	tr.Consent(Set{})
+	wantHolds(t, tr, Accepted)
+}
+
 func TestStateString(t *testing.T) {
 	tr := narrow(roots, "/a", "*/p")
 	ask(t, tr, 0, Answer{Dirs: list("/c").Dirs, Bad: badList("file:///gone").Bad})
@@ -510,12 +544,13 @@ func play(t *testing.T, script []byte) {
 
 	mode := Mode(next() % 3)
 	tr := NewTracker(mode, some())
+	var consented Set
 	now := start
 	asked, open := time.Time{}, 0 // the question that nobody has answered, and since when
 	for len(script) > 0 {
 		before := tr.State()
 		var s Step
-		switch op := next(); op % 8 {
+		switch op := next(); op % 9 {
 		case 0:
 			s = tr.Client(Client{Roots: next()%4 != 0, ListChanged: next()%2 == 0})
 		case 1:
@@ -563,6 +598,9 @@ func play(t *testing.T, script []byte) {
 				}
 				s = tr.Checked(d.Path, d, err)
 			}
+		case 8:
+			consented = some()
+			s = tr.Consent(consented)
 		case 7:
 			now = now.Add(time.Duration(next()) * 200 * time.Millisecond)
 		}
@@ -570,6 +608,9 @@ func play(t *testing.T, script []byte) {
 		after := tr.State()
 		if (mode != Accept || after.Configured.Len() > 0) && !after.Configured.Covers(after.Set) {
 			t.Fatalf("%q holds, wider than what is configured: %q (%s)", texts(after.Set), texts(after.Configured), after)
+		}
+		if mode == Accept && after.Configured.Len() == 0 && !consented.Covers(after.Set) {
+			t.Fatalf("%q holds, of which a person consented to %q (%s)", texts(after.Set), texts(consented), after)
 		}
 		if s.Changed == after.Set.Equal(before.Set) {
 			t.Fatalf("changed %v, from %q to %q", s.Changed, texts(before.Set), texts(after.Set))

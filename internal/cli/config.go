@@ -146,10 +146,10 @@ func (a *app) rootsCommand() *cobra.Command {
 	var file, server string
 	cmd := &cobra.Command{
 		Use:     "roots",
-		Short:   "List, add, remove and switch roots in the configuration file",
+		Short:   "List, add, remove and switch roots, and consent to those of a client",
 		GroupID: groupConfig,
 		Long: `List, add, remove and switch the roots of the configuration file. Comments and layout are kept, and running guards
-follow a saved change.`,
+follow a saved change. What a client opened and no file names is for allow and forget.`,
 		Args: onlyCommands,
 		RunE: func(*cobra.Command, []string) error { return a.listRoots(file, server) },
 	}
@@ -169,13 +169,20 @@ follow a saved change.`,
 	}
 	add.Flags().Var(choice{&access, []string{"rw", "ro", "no-delete"}}, "access", "what may be done there")
 	add.Flags().BoolVar(&pin, "pin", false, "keep it whatever the client's list says")
-	cmd.AddCommand(add,
-		&cobra.Command{
-			Use:   "list",
-			Short: "List the roots, and which is active",
-			Args:  usageArgs(cobra.NoArgs),
-			RunE:  func(*cobra.Command, []string) error { return a.listRoots(file, server) },
+	var servers bool
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "List the roots, and which is active",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			if servers {
+				return a.listServers(server)
+			}
+			return a.listRoots(file, server)
 		},
+	}
+	list.Flags().BoolVar(&servers, "servers", false, "list which servers were told of which directories, and what waits for consent")
+	cmd.AddCommand(add, list, a.allowCommand(), a.forgetCommand(),
 		&cobra.Command{
 			Use:               "remove NAME|DIR",
 			Short:             "Remove a root",
@@ -205,14 +212,20 @@ follow a saved change.`,
 // absolute makes a directory out of what looks like one; a name stays.
 func absolute(s string) string {
 	if strings.HasPrefix(s, "~") || strings.ContainsRune(s, filepath.Separator) || s == "." || s == ".." {
-		if d, err := roots.Resolve(s, roots.ResolveOptions{Access: roots.Read, AllowBroad: true}); err == nil {
-			return d.Path
-		}
-		if abs, err := filepath.Abs(s); err == nil {
-			return abs
-		}
+		return place(s)
 	}
 	return s
+}
+
+// place is the directory that a path leads to, be it there or not.
+func place(path string) string {
+	if d, err := roots.Resolve(path, roots.ResolveOptions{Access: roots.Read, AllowBroad: true}); err == nil {
+		return d.Path
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
 }
 
 func (a *app) configFile(flag string) (string, error) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/config"
+	"github.com/rootbound/rootbound/internal/consent"
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/guard"
 	"github.com/rootbound/rootbound/internal/launch"
@@ -176,6 +178,7 @@ func (a *app) run(ctx context.Context, f config.Flags) error {
 		},
 	})
 	home, _ := os.UserHomeDir() // without one, "~" in a path is a name like any other
+	r.runs = identity(command, cwd)
 	opt, err := r.options(plan, pathargs.Process{Dir: dir, Home: home})
 	if err != nil {
 		return err
@@ -198,6 +201,7 @@ func (a *app) run(ctx context.Context, f config.Flags) error {
 type running struct {
 	app    *app
 	name   string
+	runs   string // what its name stands for, for consents; empty: what its name says
 	log    *calllog.Log
 	guard  *guard.Guard
 	policy calllog.Policy
@@ -259,11 +263,21 @@ func (r *running) report(format string, v ...any) {
 	}
 }
 
+// codeStarted marks the record of a start with roots in the command line, by which a server is told of them.
+const codeStarted = "started"
+
 // command is what the server is started with now: with the roots that hold filled in.
 func (r *running) command(c launch.Command, dir string) (transport.Command, error) {
-	filled, err := c.Fill(r.guard.Effective())
+	set := r.guard.Effective()
+	filled, err := c.Fill(set)
 	if err != nil {
 		return transport.Command{}, fmt.Errorf("filling the roots into the command: %w", err)
+	}
+	if c.UsesRoots() {
+		rec := calllog.Record{Kind: calllog.RootsChanged, Code: codeStarted, Reason: "the server is started with them", After: guard.LogDirs(set)}
+		if err := r.log.Append(&rec); err != nil {
+			return transport.Command{}, fmt.Errorf("logging which roots the server is started with: %w", err)
+		}
 	}
 	env := os.Environ()
 	for k, v := range filled.Env {
@@ -295,10 +309,18 @@ func (r *running) options(plan *config.Plan, process pathargs.Process) (guard.Op
 			defaults[name] = t.Defaults.Value
 		}
 	}
+	var consents *consent.Watch
+	if plan.ClientRoots.Value == roots.Accept {
+		file, err := r.app.consents()
+		if err != nil {
+			return guard.Options{}, err
+		}
+		consents = file.Watch(consent.Server{Name: r.name, Runs: cmp.Or(r.runs, r.name)})
+	}
 	return guard.Options{
 		Server: r.name, Configured: plan.Roots, ClientRoots: plan.ClientRoots.Value, Strict: plan.StrictProtocol.Value,
 		Quiet: plan.ListChanged.Given() && !plan.ListChanged.Value, Paths: rules, Process: process, Defaults: defaults,
-		Log: r.log, Warn: r.warn, Widen: widen(plan),
+		Consent: consents, Log: r.log, Warn: r.warn, Widen: widen(plan),
 	}, nil
 }
 
@@ -425,7 +447,7 @@ func (a *app) startLine(r *running, plan *config.Plan) {
 	if plan.Roots.Len() == 0 {
 		b.WriteString("no directory is configured: ")
 		if plan.ClientRoots.Value == roots.Accept {
-			b.WriteString("the client's list is the boundary")
+			b.WriteString("the boundary is what the client opens and you consent to")
 		} else {
 			b.WriteString("calls that name local paths are refused (configure one with --root DIR)")
 		}

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/rootbound/rootbound/internal/calllog"
+	"github.com/rootbound/rootbound/internal/consent"
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/pathargs"
 	"github.com/rootbound/rootbound/roots"
@@ -48,6 +49,9 @@ type Options struct {
 	Restart func(ready func()) error
 	// RestartNarrowed starts it again also when roots were taken away.
 	RestartNarrowed bool
+	// Consent follows what a person lets the server have of a client's list; nil is nothing. It counts where nothing is
+	// configured and ClientRoots is Accept.
+	Consent *consent.Watch
 	// Widen says how a person would open one more directory to this server, as its roots were given; nil is --root.
 	Widen func(dir string) string
 	// Log takes the records; nil keeps none.
@@ -65,6 +69,8 @@ type Guard struct {
 
 	mu         sync.Mutex
 	configured roots.Set
+	consented  roots.Set
+	damaged    string // what was wrong with the consents when they were read last
 	sessions   map[*exchange.Session]*session
 }
 
@@ -82,7 +88,9 @@ func New(o Options) *Guard {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Guard{opt: o, catalog: new(pathargs.Catalog), configured: o.Configured, sessions: map[*exchange.Session]*session{}}
+	g := &Guard{opt: o, catalog: new(pathargs.Catalog), configured: o.Configured, sessions: map[*exchange.Session]*session{}}
+	g.consent()
+	return g
 }
 
 // Wrap puts the stages in front of server.
@@ -158,6 +166,7 @@ func (g *Guard) Watch(ctx context.Context) {
 
 // Look looks once.
 func (g *Guard) Look() {
+	g.consent()
 	g.mu.Lock()
 	all := g.all()
 	g.mu.Unlock()
@@ -174,6 +183,7 @@ func (g *Guard) session(r *exchange.Request, next exchange.Handler) *session {
 		return s
 	}
 	s := &session{g: g, next: next, of: r.Session, tracker: roots.NewTracker(g.opt.ClientRoots, g.configured)}
+	s.tracker.Consent(g.consented)
 	if r.Session != nil {
 		g.sessions[r.Session] = s
 		context.AfterFunc(r.Session.Context(), func() {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/rootbound/rootbound/internal/calllog"
+	"github.com/rootbound/rootbound/internal/consent"
 	"github.com/rootbound/rootbound/internal/guard"
 	"github.com/rootbound/rootbound/internal/mcptest"
 	"github.com/rootbound/rootbound/internal/pathargs"
@@ -26,16 +27,20 @@ func TestMain(m *testing.M) {
 
 // world is two repositories A and B, and OUT beside them, which nobody configured.
 type world struct {
-	names  map[string]string
-	logDir string
+	names    map[string]string
+	logDir   string
+	consents consent.File
 }
+
+// server is who is guarded, as the consents know it.
+var server = consent.Server{Name: "files", Runs: "files"}
 
 func newWorld(t *testing.T) *world {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{names: map[string]string{}, logDir: filepath.Join(dir, "log")}
+	w := &world{names: map[string]string{}, logDir: filepath.Join(dir, "log"), consents: consent.File(filepath.Join(dir, "consents.jsonl"))}
 	for _, n := range []string{"A", "B", "OUT"} {
 		p := filepath.Join(dir, strings.ToLower(n))
 		if err := os.MkdirAll(filepath.Join(p, "sub"), 0o755); err != nil {
@@ -70,9 +75,9 @@ func (w *world) set(t *testing.T, specs ...string) roots.Set {
 }
 
 // options are what the first lines of a transcript say: "#! roots A B:ro", "#! mode accept", "#! quiet", "#! strict",
-// "#! elsewhere", "#! default TOOL ARG VALUE".
+// "#! consent A", "#! elsewhere", "#! default TOOL ARG VALUE".
 func (w *world) options(t *testing.T, text string) guard.Options {
-	o := guard.Options{Server: "files", Process: pathargs.Process{Dir: w.names["A"], Home: w.names["OUT"]}}
+	o := guard.Options{Server: server.Name, Consent: w.consents.Watch(server), Process: pathargs.Process{Dir: w.names["A"], Home: w.names["OUT"]}}
 	for line := range strings.SplitSeq(text, "\n") {
 		words := strings.Fields(strings.TrimPrefix(line, "#!"))
 		if !strings.HasPrefix(line, "#!") || len(words) == 0 {
@@ -83,6 +88,12 @@ func (w *world) options(t *testing.T, text string) guard.Options {
 			o.Configured = w.set(t, words[1:]...)
 		case "mode":
 			o.ClientRoots = map[string]roots.Mode{"narrow": roots.Narrow, "ignore": roots.Ignore, "accept": roots.Accept}[words[1]]
+		case "consent":
+			for _, name := range words[1:] {
+				if err := w.consents.Allow(server, w.names[name]); err != nil {
+					t.Fatal(err)
+				}
+			}
 		case "quiet":
 			o.Quiet = true
 		case "strict":

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,24 +43,27 @@ func (g *Guard) pathsStage(next exchange.Handler) exchange.Handler {
 func (g *Guard) againStage(next exchange.Handler) exchange.Handler {
 	return exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
 		next.Handle(ctx, r, func(o exchange.Outcome) {
-			for _, n := range r.Trail.Notes() {
-				if !n.Denied || n.Path == "" {
-					continue
-				}
-				s := g.session(r, nil)
-				s.denied(ctx, r, n.Path, reply, func(set roots.Set, final bool) {
-					if final {
-						reply(o)
-						return
-					}
-					c := *r
-					c.Roots = set
-					r.Trail.Reset(g.opt.Now())
-					next.Handle(ctx, &c, reply)
-				})
+			notes := r.Trail.Notes()
+			i := slices.IndexFunc(notes, func(n exchange.Note) bool { return n.Denied })
+			if i < 0 {
+				reply(o)
 				return
 			}
-			reply(o)
+			s, path := g.session(r, nil), notes[i].Path
+			if path == "" { // where it leads is not known, since there is no directory
+				reply(s.orConsent(r, path, o))
+				return
+			}
+			s.denied(ctx, r, path, reply, func(set roots.Set, final bool) {
+				if final {
+					reply(s.orConsent(r, path, o))
+					return
+				}
+				c := *r
+				c.Roots = set
+				r.Trail.Reset(g.opt.Now())
+				next.Handle(ctx, &c, func(o exchange.Outcome) { reply(s.orConsent(r, path, o)) })
+			})
 		})
 	})
 }
@@ -112,7 +116,7 @@ func (g *Guard) refuse(r *exchange.Request, set roots.Set, v pathargs.Verdict, j
 	g.opt.Warn(strings.TrimSuffix(fmt.Sprintf("refused %s (call %s): %s (%s)", method(r), r.Trail.ID, text, way), " ()"))
 	data := append(wire.AppendQuote([]byte(`{"reason":`), code), `,"call":`...)
 	data = append(wire.AppendQuote(data, r.Trail.ID), '}')
-	reply(exchange.Refused(r, modelText(code, j, set, r.Trail.ID), data))
+	reply(exchange.Refused(r, modelText(code, j, set, g.allow(""), r.Trail.ID), data))
 }
 
 const (
@@ -122,10 +126,12 @@ const (
 	codeClientList = "client-list"
 )
 
-// modelText is for the model: no path of this machine that it did not write itself.
-func modelText(code string, j pathargs.Judged, set roots.Set, id string) string {
+// modelText is for the model: no path of this machine that it did not write itself. Allow is the command that consents.
+func modelText(code string, j pathargs.Judged, set roots.Set, allow, id string) string {
 	what := fmt.Sprintf("the argument %q", strings.TrimPrefix(j.Pointer, "/"))
 	switch code {
+	case codeConsent:
+		return consentText(what, allow, id)
 	case calllog.CodeNoRoots:
 		return fmt.Sprintf("Refused by Rootbound (call %s): %s is a local path, and no directory is open to this server. Ask the user to configure one.", id, what)
 	case calllog.CodeReadOnly:
@@ -177,6 +183,9 @@ func (g *Guard) explain(j pathargs.Judged, state roots.State, tool string) (code
 			allow = g.opt.Widen(dir)
 		}
 	default:
+		if d, _, waits := state.Waiting.Match(where); waits {
+			return codeConsent, text + ", in a directory that the client opened and that waits for your consent", strings.Trim(g.allow(d.Path), "`"), ""
+		}
 		code = calllog.CodeOutside
 		text += ", outside the roots; " + state.String()
 		allow = g.opt.Widen(dir)

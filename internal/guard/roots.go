@@ -93,10 +93,14 @@ func (s *session) state() roots.State {
 // event puts an event into the tracker and does what the step says, apart from asking.
 func (s *session) event(f func(*roots.Tracker) roots.Step) roots.Step {
 	s.mu.Lock()
-	before := s.tracker.State().Set
+	was := s.tracker.State()
+	before := was.Set
 	step := f(s.tracker)
 	after := s.tracker.State()
 	s.mu.Unlock()
+	if !was.Waiting.Covers(after.Waiting) {
+		s.waits(after.Waiting.Dirs())
+	}
 	if step.Warning != "" {
 		s.g.opt.Warn(step.Warning)
 		s.g.note(&calllog.Record{Kind: calllog.Note, Session: s.id(), Code: "roots", Reason: step.Warning})
@@ -168,6 +172,7 @@ func (s *session) listChanged() {
 // hold sends r on with the roots that hold for it, after the client was asked where that is due, and after the server
 // knows of a change.
 func (s *session) hold(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+	s.g.consent() // who has just consented wants it to hold
 	if r.Era == exchange.Modern {
 		s.declared(r)
 	}

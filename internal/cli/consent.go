@@ -1,0 +1,257 @@
+package cli
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rootbound/rootbound/internal/calllog"
+	"github.com/rootbound/rootbound/internal/consent"
+	"github.com/rootbound/rootbound/internal/guard"
+	"github.com/rootbound/rootbound/internal/launch"
+	"github.com/rootbound/rootbound/roots"
+)
+
+// consents is where it stands what servers were let have: beside the logs, in the user's state directory.
+func (a *app) consents() (consent.File, error) {
+	dir, err := a.logDir()
+	if err != nil {
+		return "", err
+	}
+	return consent.File(filepath.Join(filepath.Dir(dir), "consents.jsonl")), nil
+}
+
+// identity is what a command line runs, as a consent is bound to it: the name of a package, and for what has no name of its
+// own, or stands for another machine, a name with a print of the whole line. A file that the line names counts with its
+// place, since the same words mean another program in another directory.
+func identity(c launch.Command, dir string) string {
+	t := launch.Identify(c)
+	profile, known := launch.Lookup(t)
+	if t.Version = ""; t.Registry != "" && (!known || profile.Paths != launch.Elsewhere) {
+		return t.String()
+	}
+	print := sha256.New()
+	for _, word := range append([]string{c.Path}, c.Args...) {
+		if full := filepath.Join(dir, word); !filepath.IsAbs(word) {
+			if info, err := os.Stat(full); err == nil && info.Mode().IsRegular() {
+				word = full
+			}
+		}
+		fmt.Fprintf(print, "%q ", word)
+	}
+	name := filepath.Base(c.Path)
+	if t.Name != "" {
+		name = t.String()
+	}
+	return name + "#" + hex.EncodeToString(print.Sum(nil))[:12]
+}
+
+func (a *app) allowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "allow SERVER [DIR]",
+		Short: "Consent that a server has a directory which the client opened",
+		Long: `Consent that a server has a directory which the client opened and no configuration names. It is needed only where
+nothing is configured and client_roots = "accept" makes the client's list the boundary. Without DIR it is for all that wait;
+with a directory that holds one which waits, for everything in it. A running guard follows.`,
+		Args:              usageArgs(cobra.RangeArgs(1, 2)),
+		ValidArgsFunction: a.completeConsents,
+		RunE: func(_ *cobra.Command, args []string) error {
+			file, entries, err := a.entriesOf(args[0])
+			if err != nil {
+				return err
+			}
+			waiting := slices.DeleteFunc(slices.Clone(entries), func(e consent.Entry) bool { return e.Allowed })
+			if len(args) == 2 {
+				if waiting, err = within(args[1], entries, waiting); err != nil {
+					return err
+				}
+			}
+			if len(waiting) == 0 {
+				return withHint(fmt.Errorf("nothing waits for consent to %q", args[0]), "`rootbound roots list --servers` shows what each server has")
+			}
+			for _, e := range waiting {
+				if err := file.Allow(e.Server, e.Dir); err != nil {
+					return err
+				}
+				fmt.Fprintf(a.out, "%s (%s) may have %s\n", printable(e.Name), printable(e.Runs), printable(e.Dir))
+			}
+			return nil
+		},
+	}
+}
+
+// within is what is to be allowed for a directory that was named: that directory, to those servers for which something in
+// it waits, or to the only one that there is.
+func within(dir string, entries, waiting []consent.Entry) ([]consent.Entry, error) {
+	d, err := roots.Resolve(dir, roots.ResolveOptions{Access: roots.ReadWrite})
+	if err != nil {
+		return nil, err
+	}
+	servers := map[consent.Server]bool{}
+	for _, e := range waiting {
+		if _, _, in := roots.NewSet(d).Match(e.Dir); in {
+			servers[e.Server] = true
+		}
+	}
+	if len(servers) == 0 {
+		for _, e := range entries {
+			servers[e.Server] = true
+		}
+		if len(servers) > 1 {
+			return nil, fmt.Errorf("several servers are called %q, and nothing in %q waits for one of them", entries[0].Name, d.Path)
+		}
+	}
+	var allow []consent.Entry
+	for s := range servers {
+		allow = append(allow, consent.Entry{Server: s, Dir: d.Path})
+	}
+	return allow, nil
+}
+
+func (a *app) forgetCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "forget SERVER [DIR]",
+		Short: "Take back what `rootbound roots allow` gave a server",
+		Long: `Take back the consent that a server has a directory, or without DIR all that there is about that server. A running guard
+follows; what the server has read, it has read. Configured directories are not touched: ` + "`rootbound roots remove`" + ` takes them out.`,
+		Args:              usageArgs(cobra.RangeArgs(1, 2)),
+		ValidArgsFunction: a.completeConsents,
+		RunE: func(_ *cobra.Command, args []string) error {
+			file, entries, err := a.entriesOf(args[0])
+			if err != nil {
+				return err
+			}
+			if len(args) == 2 {
+				dir := place(args[1])
+				entries = slices.DeleteFunc(entries, func(e consent.Entry) bool { return e.Dir != dir })
+				if len(entries) == 0 {
+					return withHint(fmt.Errorf("there is no consent that %q has %q", args[0], dir), "`rootbound roots list --servers` shows what each server has")
+				}
+			}
+			for _, e := range entries {
+				if err := file.Forget(e.Server, e.Dir); err != nil {
+					return err
+				}
+				fmt.Fprintf(a.out, "forgotten: %s (%s) and %s\n", printable(e.Name), printable(e.Runs), printable(e.Dir))
+			}
+			return nil
+		},
+	}
+}
+
+// entriesOf are the consents about the servers with a name, of which there is at least one.
+func (a *app) entriesOf(name string) (consent.File, []consent.Entry, error) {
+	file, err := a.consents()
+	if err != nil {
+		return "", nil, err
+	}
+	all, err := file.Entries()
+	if err != nil {
+		return "", nil, err
+	}
+	var entries []consent.Entry
+	var names []string
+	for _, e := range all {
+		names = append(names, e.Name)
+		if e.Name == name {
+			entries = append(entries, e)
+		}
+	}
+	if len(entries) == 0 {
+		hint := `a server waits from its first call on, when it runs with client_roots = "accept" and nothing is configured`
+		if near, ok := launch.Nearest(name, slices.Compact(names)); ok {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		return "", nil, withHint(fmt.Errorf("nothing waits for consent to %q, and it has none", name), hint)
+	}
+	return file, entries, nil
+}
+
+func (a *app) completeConsents(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	file, err := a.consents()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	entries, err := file.Entries()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var names []string
+	for _, e := range entries {
+		switch {
+		case len(args) == 0:
+			names = append(names, e.Name)
+		case len(args) == 1 && e.Name == args[0]:
+			names = append(names, e.Dir)
+		}
+	}
+	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
+}
+
+// listServers says who was told what, as the log has it, and which consents there are and wait.
+func (a *app) listServers(only string) error {
+	type told struct{ server, dir string }
+	last := map[told]time.Time{}
+	dir, err := a.dirOf("")
+	if err != nil {
+		return err
+	}
+	for e, err := range readLog(dir, "", calllog.Filter{Roots: true, Server: only}) {
+		var unreadable *calllog.UnreadableError
+		switch {
+		case errors.As(err, &unreadable):
+			fmt.Fprintf(a.err, "rootbound: %v\n", err)
+			continue
+		case err != nil:
+			return err
+		case e.Kind == calllog.RootsAnswered && e.To == calllog.Server:
+			for _, r := range e.Roots {
+				if path, err := roots.ParseURI(r.URI); err == nil {
+					last[told{e.Server, path}] = e.Time
+				}
+			}
+		case e.Kind == calllog.RootsChanged && e.Code == codeStarted:
+			for _, d := range e.After {
+				last[told{e.Server, d.Path}] = e.Time
+			}
+		}
+	}
+	file, err := a.consents()
+	if err != nil {
+		return err
+	}
+	entries, err := file.Entries()
+	if err != nil {
+		return err
+	}
+	day := func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
+	var rows [][]string
+	for t, at := range last {
+		rows = append(rows, []string{printable(t.server), printable(t.dir), "told, last " + day(at)})
+	}
+	for _, e := range entries {
+		switch {
+		case only != "" && e.Name != only:
+		case e.Allowed:
+			rows = append(rows, []string{printable(e.Name), printable(e.Dir), "allowed " + day(e.Since) + " to " + printable(e.Runs)})
+		default:
+			rows = append(rows, []string{printable(e.Name), printable(e.Dir), "waits for: rootbound roots allow " +
+				printable(guard.ShellQuote(e.Name)) + " " + printable(guard.ShellQuote(e.Dir)) + " (" + printable(e.Runs) + ")"})
+		}
+	}
+	if len(rows) == 0 {
+		fmt.Fprintf(a.err, "rootbound: no server was told of a directory, as far as the log in %s goes, and none waits for consent\n", dir)
+		return nil
+	}
+	slices.SortFunc(rows, func(a, b []string) int { return cmp.Compare(strings.Join(a, "\x00"), strings.Join(b, "\x00")) })
+	return table(a.out, rows)
+}
