@@ -28,8 +28,14 @@ type Options struct {
 	Name, Title, Version string
 	// Home is the directory that "~" at the beginning of a path stands for. When it is empty, "~" is a name like any other.
 	Home string
-	// Compat leaves the tools and parameters out that the reference server does not have.
+	// Compat leaves out what the reference server does not have: tools, parameters and resources.
 	Compat bool
+	// ReadOnly leaves out the tools that change anything. What may be changed where is for Request.Roots to say.
+	ReadOnly bool
+	// Redact keeps the paths of this machine out of errors: they name an argument as it was given.
+	Redact bool
+	// Protection says in a line for people what holds the server to its directories. It may be empty.
+	Protection string
 	// Files says how files are reached.
 	Files rootfs.Options
 }
