@@ -79,7 +79,10 @@ func (g *Guard) rootsStage(next exchange.Handler) exchange.Handler {
 		case pathargs.Judges(method) && !(method == exchange.Listen && r.Era == exchange.Legacy): // that one is our own
 			s.hold(ctx, r, reply)
 		default:
-			s.forward(ctx, r, reply)
+			// It names no path, so nobody is asked for it. A server of ours that lists the roots lists what holds.
+			c := *r
+			c.Roots = s.state().Set
+			s.forward(ctx, &c, reply)
 		}
 	})
 }
@@ -381,7 +384,9 @@ func (s *session) announce(before, after roots.Set) {
 		return
 	}
 	s.g.note(&calllog.Record{Kind: calllog.ListChanged, Session: s.id(), Method: "notifications/roots/list_changed", From: calllog.Guard, To: calllog.Server})
-	s.next.Handle(context.Background(), exchange.Own(template, "notifications/roots/list_changed", nil), func(exchange.Outcome) {})
+	changed := exchange.Own(template, "notifications/roots/list_changed", nil)
+	changed.Roots = after
+	s.next.Handle(context.Background(), changed, func(exchange.Outcome) {})
 	if wait {
 		time.AfterFunc(settleLimit, func() { s.late(w) })
 	}

@@ -140,3 +140,46 @@ func FuzzStages(f *testing.F) {
 		log.Close(0, "")
 	})
 }
+
+// A server of ours lists the roots, and tells of a change of them: both by what the request brings.
+func TestRequestsBringTheRootsThatHold(t *testing.T) {
+	dirs := make([]roots.Dir, 2)
+	for i := range dirs {
+		var err error
+		if dirs[i], err = roots.Resolve(t.TempDir(), roots.ResolveOptions{Access: roots.ReadWrite}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := map[string]roots.Set{}
+	server := exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		got[r.Msg.Method()] = r.Roots
+		if r.Msg.Kind() == wire.Request {
+			reply(exchange.Result(r, []byte(`{}`)))
+		}
+	})
+	g := guard.New(guard.Options{Server: "s", Configured: roots.NewSet(dirs...), Log: calllog.Discard()})
+	h := g.WrapContained(server)
+	session := exchange.NewSession(t.Context())
+	for _, line := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		`{"jsonrpc":"2.0","id":2,"method":"resources/list"}`,
+	} {
+		m, err := wire.Scan([]byte(line), wire.Strict)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &exchange.Request{Msg: &m, Session: session}
+		if m.Kind() == wire.Request {
+			r.Caller = caller{}
+		}
+		h.Handle(t.Context(), r, func(exchange.Outcome) {})
+	}
+	if want := roots.NewSet(dirs...); !got["resources/list"].Equal(want) {
+		t.Errorf("resources/list brings %v, want %v", got["resources/list"], want)
+	}
+	g.Configure(roots.NewSet(dirs[1]))
+	if want := roots.NewSet(dirs[1]); !got["notifications/roots/list_changed"].Equal(want) {
+		t.Errorf("the change brings %v, want %v", got["notifications/roots/list_changed"], want)
+	}
+}
