@@ -24,7 +24,7 @@ func (a *app) completeRoots(file, server *string) cobra.CompletionFunc {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		plan, err := config.Resolve(a.system(), config.Flags{Config: *file, Server: *server})
+		plan, err := config.Resolve(a.system(), config.Flags{Config: *file, Server: *server, ForAll: *server == ""})
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		}

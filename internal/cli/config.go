@@ -1,17 +1,22 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
 	"github.com/spf13/cobra"
 
+	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/config"
 	"github.com/rootbound/rootbound/internal/guard"
+	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/splice"
 	"github.com/rootbound/rootbound/roots"
 )
@@ -193,7 +198,7 @@ follow a saved change. What a client opened and no file names is for allow and f
 				if err != nil {
 					return err
 				}
-				return a.noteEmpty(file, server)
+				return errors.Join(a.noteEmpty(file, server), a.noteList(file, server, "remove"))
 			},
 		},
 		&cobra.Command{
@@ -202,7 +207,10 @@ follow a saved change. What a client opened and no file names is for allow and f
 			Args:              usageArgs(cobra.ExactArgs(1)),
 			ValidArgsFunction: a.completeRoots(&file, &server),
 			RunE: func(_ *cobra.Command, args []string) error {
-				return a.edit(file, func(path string) (config.Change, error) { return config.Use(path, absolute(args[0])) })
+				if err := a.edit(file, func(path string) (config.Change, error) { return config.Use(path, absolute(args[0])) }); err != nil {
+					return err
+				}
+				return a.noteUse()
 			},
 		},
 	)
@@ -282,13 +290,94 @@ func (a *app) addRoot(file, server, value, access string, pin bool) error {
 	if err != nil {
 		return err
 	}
-	return a.edit(file, func(path string) (config.Change, error) {
+	before := a.held(file, server)
+	if err := a.edit(file, func(path string) (config.Change, error) {
 		return config.AddRoot(path, server, config.Root{Path: dir.Path, Name: d.Name, Access: rights, Pin: pin})
-	})
+	}); err != nil {
+		return err
+	}
+	if before != nil {
+		fmt.Fprintf(a.out, "server %q has roots of its own from now on, so those for all do not hold for it any more: %s\n", server, strings.Join(before, ", "))
+	}
+	return a.noteList(file, server, "add")
+}
+
+// held are the roots for all that hold for a server which has none of its own, so far.
+func (a *app) held(file, server string) []string {
+	path, err := a.configFile(file)
+	if err != nil || server == "" {
+		return nil
+	}
+	f, err := config.Load(path)
+	if err != nil {
+		return nil // the edit says why
+	}
+	if s, ok := f.Server(server); !ok || s.Roots.Given() {
+		return nil
+	}
+	var list []string
+	for _, r := range f.Roots.Value {
+		list = append(list, printable(r.Path))
+	}
+	return list
+}
+
+// noteList says for which servers the list for all, which was just used, does not count.
+func (a *app) noteList(file, server, verb string) error {
+	path, err := a.configFile(file)
+	if err != nil || server != "" {
+		return err
+	}
+	f, err := config.Load(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	for _, s := range f.Servers {
+		if s.Roots.Given() {
+			fmt.Fprintf(a.out, "these are the roots for all; server %q has its own: rootbound roots %s --server %s\n", s.Name, verb, guard.ShellQuote(s.Name))
+		}
+	}
+	return nil
+}
+
+// noteUse says when no guard that runs follows the active workspace.
+func (a *app) noteUse() error {
+	dir, err := a.dirOf("")
+	if err != nil {
+		return err
+	}
+	reports, err := calllog.VerifyDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	runs := 0
+	for _, r := range reports {
+		if r.State != calllog.Running {
+			continue
+		}
+		g, err := readGuarded(r.Path)
+		if err != nil {
+			return err
+		}
+		runs++
+		if slices.ContainsFunc(g.start.Dirs, func(d calllog.Dir) bool { return strings.Contains(d.Origin, " "+launch.Active) }) {
+			return nil
+		}
+	}
+	switch runs {
+	case 0:
+		fmt.Fprintln(a.out, "no guard runs now; those follow it that are started with --root @active")
+	default:
+		fmt.Fprintf(a.out, "nothing follows it: %s, and none was started with --root @active\n", plural(runs, "guard runs", "guards run"))
+	}
+	return nil
 }
 
 func (a *app) listRoots(file, server string) error {
-	plan, err := config.Resolve(a.system(), config.Flags{Config: file, Server: server})
+	plan, err := config.Resolve(a.system(), config.Flags{Config: file, Server: server, ForAll: server == ""})
 	if err != nil {
 		return err
 	}
@@ -297,7 +386,7 @@ func (a *app) listRoots(file, server string) error {
 	}
 	if plan.Roots.Len() == 0 {
 		fmt.Fprintln(a.err, "rootbound: no root is configured; `rootbound roots add DIR` adds one")
-		return nil
+		return a.noteList(file, server, "list")
 	}
 	rows := [][]string{}
 	for _, d := range plan.Roots.Dirs() {
@@ -315,5 +404,8 @@ func (a *app) listRoots(file, server string) error {
 		}
 		rows = append(rows, []string{mark + " " + name, d.Path, guard.LogDir(d).Access, pin, d.Origin})
 	}
-	return table(a.out, rows)
+	if err := table(a.out, rows); err != nil {
+		return err
+	}
+	return a.noteList(file, server, "list")
 }

@@ -320,12 +320,13 @@ func (r *running) options(plan *config.Plan, process pathargs.Process) (guard.Op
 	return guard.Options{
 		Server: r.name, Configured: plan.Roots, ClientRoots: plan.ClientRoots.Value, Strict: plan.StrictProtocol.Value,
 		Quiet: plan.ListChanged.Given() && !plan.ListChanged.Value, Paths: rules, Process: process, Defaults: defaults,
-		Consent: consents, Log: r.log, Warn: r.warn, Widen: widen(plan),
+		Consent: consents, Log: r.log, Warn: r.warn, Widen: r.app.widen(plan),
 	}, nil
 }
 
 // widen says how one more directory is opened, where the roots came from: another source would take the place of theirs.
-func widen(plan *config.Plan) func(dir string) string {
+func (a *app) widen(plan *config.Plan) func(dir string) string {
+	userFile, _ := a.system().UserFile() // without one, the file is named
 	return func(dir string) string {
 		dir = guard.ShellQuote(dir)
 		switch plan.Source {
@@ -333,8 +334,11 @@ func widen(plan *config.Plan) func(dir string) string {
 			return "add " + dir + " to the server's own arguments"
 		case config.FromFile:
 			add := "rootbound roots add "
-			if plan.Server != "" {
-				add += "--server " + plan.Server + " "
+			if plan.RootsFile != userFile {
+				add += "--config " + guard.ShellQuote(plan.RootsFile) + " "
+			}
+			if plan.OwnRoots { // else it would be the beginning of a list that takes the place of the one for all
+				add += "--server " + guard.ShellQuote(plan.Server) + " "
 			}
 			return add + dir
 		case config.FromWorkspace:

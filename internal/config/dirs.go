@@ -43,14 +43,18 @@ func (r *resolver) configured() (set roots.Set, fromManaged bool, err error) {
 	switch {
 	case len(r.flags.Roots) > 0:
 		p.Source = FromFlags
+		// The roots of a file are also what the active workspace is chosen from.
+		if operator.Given() && !slices.ContainsFunc(r.flags.Roots, func(f DirFlag) bool { return f.Dir == launch.Active }) {
+			r.note("%s: roots have no effect: %s takes their place", operator.Origin, r.flags.Roots[0].Flag)
+		}
 		set, err = r.fromFlags()
 		return set, false, err
 	case operator.Given():
-		p.Source = FromFile
+		r.fromList(r.layers.operator)
 		set, err = r.fromFile(operator.Value)
 		return set, false, err
 	case managed.Given():
-		p.Source = FromFile
+		r.fromList(r.layers.managed)
 		set, err = r.fromFile(managed.Value)
 		return set, true, err
 	}
@@ -72,6 +76,18 @@ func (r *resolver) configured() (set roots.Set, fromManaged bool, err error) {
 	return roots.Set{}, false, nil
 }
 
+// fromList says which list of a file gives the directories, and what has no effect besides.
+func (r *resolver) fromList(f *File) {
+	p := r.p
+	p.Source, p.RootsFile = FromFile, f.Path
+	if s, ok := f.Server(p.Server); ok && s.Roots.Given() {
+		p.OwnRoots = true
+		if f.Roots.Given() {
+			r.note("%s: the roots for all have no effect on the server %q, which has roots of its own (%s)", f.Roots.Origin, p.Server, s.Roots.Origin)
+		}
+	}
+}
+
 func (r *resolver) fromFlags() (roots.Set, error) {
 	var dirs []roots.Dir
 	for _, f := range r.flags.Roots {
@@ -86,7 +102,7 @@ func (r *resolver) fromFlags() (roots.Set, error) {
 			if o.Name == "" {
 				o.Name = name
 			}
-			o.Origin = r.p.Active.Origin.String()
+			o.Origin = f.Flag + " " + launch.Active + ", " + r.p.Active.Origin.String()
 		}
 		d, err := resolve(r.sys.Dir, dir, o)
 		if err != nil {

@@ -61,7 +61,7 @@ func RemoveRoot(file, server, root string) (Change, error) {
 		}
 		i := f.indexOf(list.Value, root)
 		if i < 0 {
-			return nil, noRoot(f.Path, root, list.Value)
+			return nil, errors.Join(noRoot(f.Path, root, list.Value), f.elsewhere(server, root))
 		}
 		old := list.Value[i]
 		if a := f.Active; a.Given() && (a.Value == old.Name || samePlace(absolute(filepath.Dir(f.Path), a.Value), f.placeOf(old))) {
@@ -195,6 +195,20 @@ func (f *File) indexOf(list []Root, root string) int {
 
 // samePlace reports whether two paths name one place, be it there or not.
 func samePlace(a, b string) bool { return filepath.Clean(a) == filepath.Clean(b) || same(a, b) }
+
+// elsewhere says in which other lists of the file a root is that is not in the one of a server; nil when in none.
+func (f *File) elsewhere(server, root string) error {
+	var faults []error
+	if server != "" && f.indexOf(f.Roots.Value, root) >= 0 {
+		faults = append(faults, f.Roots.Origin.errorf("it is among the roots for all: leave out --server"))
+	}
+	for _, s := range f.Servers {
+		if s.Name != server && f.indexOf(s.Roots.Value, root) >= 0 {
+			faults = append(faults, s.Roots.Origin.errorf("it is among the roots of the server %q: --server %[1]s", s.Name))
+		}
+	}
+	return errors.Join(faults...)
+}
 
 func noRoot(file, root string, list []Root) error {
 	var names []string

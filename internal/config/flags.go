@@ -18,6 +18,8 @@ type Flags struct {
 	// Config is --config: it takes the place of the user's file. Server is --server.
 	Config string
 	Server string
+	// ForAll chooses no server, also where there is only one: the plan is that of a server without settings of its own.
+	ForAll bool
 	// StrictProtocol is --strict-protocol.
 	StrictProtocol bool
 	// Log is --log: a directory, or "off".

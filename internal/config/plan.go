@@ -31,6 +31,10 @@ type Plan struct {
 	// Roots are the configured directories, and Source is the first of the sources that gave any.
 	Roots  roots.Set
 	Source Source
+	// RootsFile is the file whose list gave them, when Source is FromFile; OwnRoots says that it is the list of the server,
+	// and not the one for all.
+	RootsFile string
+	OwnRoots  bool
 
 	ClientRoots    Setting[roots.Mode]
 	ListChanged    Setting[bool]
@@ -282,6 +286,8 @@ func (r *resolver) choose() (*Server, error) {
 	}
 	name := r.flags.Server
 	switch {
+	case r.flags.ForAll:
+		return nil, nil
 	case name != "":
 	case len(r.p.Servers) == 1 && (len(r.flags.Command) == 0 || r.flags.Config != ""):
 		name = r.p.Servers[0]
