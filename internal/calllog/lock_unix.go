@@ -7,9 +7,13 @@ import (
 	"syscall"
 )
 
-// lock marks f as the file of a run that goes on, until f is closed.
+// lock marks f as the file of a run that goes on, until f is closed. It waits for askers, who are quick.
 func lock(f *os.File) error {
-	return os.NewSyscallError("flock", syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB))
+	for {
+		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != syscall.EINTR {
+			return os.NewSyscallError("flock", err)
+		}
+	}
 }
 
 // locked reports whether a run that goes on holds f. Askers do not get into each other's way.

@@ -9,10 +9,10 @@ import (
 // beyond is the byte that is locked: Windows keeps others from reading locked bytes, so it is one that no file reaches.
 var beyond = windows.Overlapped{OffsetHigh: 1 << 30}
 
-// lock marks f as the file of a run that goes on, until f is closed.
+// lock marks f as the file of a run that goes on, until f is closed. It waits for askers, who are quick.
 func lock(f *os.File) error {
 	o := beyond
-	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &o)
+	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK, 0, 1, 0, &o)
 	return os.NewSyscallError("LockFileEx", err)
 }
 

@@ -143,7 +143,7 @@ func (a *app) showLog(ctx context.Context, o logOptions) error {
 			return err
 		}
 		if len(events) == 0 {
-			fmt.Fprintf(a.err, "rootbound: no question for roots is logged in %s\n", calllog.Visible(dir))
+			fmt.Fprintf(a.err, "rootbound: no question for roots is logged in %s\n", printable(dir))
 		}
 		return err
 	}
@@ -173,7 +173,7 @@ func (a *app) showLog(ctx context.Context, o logOptions) error {
 		if filter != (calllog.Filter{}) {
 			what = "nothing of that"
 		}
-		fmt.Fprintf(a.err, "rootbound: %s is logged in %s\n", what, calllog.Visible(dir))
+		fmt.Fprintf(a.err, "rootbound: %s is logged in %s\n", what, printable(dir))
 	}
 	return errors.Join(bad...)
 }
@@ -225,7 +225,7 @@ func (a *app) verifyLog(flag string, files []string) error {
 			return err
 		}
 		if len(reports) == 0 {
-			fmt.Fprintf(a.err, "rootbound: nothing is logged in %s\n", calllog.Visible(dir))
+			fmt.Fprintf(a.err, "rootbound: nothing is logged in %s\n", printable(dir))
 		}
 	}
 	for _, f := range files {

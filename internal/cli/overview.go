@@ -5,38 +5,29 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"unicode"
 
 	"github.com/rootbound/rootbound/internal/calllog"
 )
 
-// overview says what runs, as the log has it, and what to do next.
+// recent is how much of the end of a log the overview reads, in bytes: some hundred requests.
+const recent = 256 << 10
+
+// overview says what runs, as the log has it, and what to do next. Of each log only the ends are read.
 func (a *app) overview() error {
 	dir, err := a.dirOf("")
 	if err != nil {
 		return err
 	}
-	reports, err := calllog.VerifyDir(dir)
+	on, all, err := guards(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	var runs []*guarded
-	for _, r := range reports {
-		if r.State != calllog.Running {
-			continue
-		}
-		g, err := readGuarded(r.Path)
-		if err != nil {
-			return err
-		}
-		runs = append(runs, g)
-	}
-	if len(runs) == 0 {
-		return a.nothingRuns(dir, reports)
+	if len(on) == 0 {
+		return a.nothingRuns(dir, all)
 	}
 	var b strings.Builder
 	var last *calllog.Entry
-	for _, g := range runs {
+	for _, g := range on {
 		g.write(&b)
 		if d := g.denied; d != nil && (last == nil || d.Time.After(last.Time)) {
 			last = d
@@ -47,17 +38,42 @@ func (a *app) overview() error {
 		fmt.Fprintf(&b, ", `rootbound why %s` why the last refusal was one", printable(last.Call))
 	}
 	b.WriteString(".\n")
-	_, err = fmt.Fprintf(a.out, "%s\n\n%s", plural(len(runs), "guard runs", "guards run"), &b)
+	_, err = fmt.Fprintf(a.out, "%s\n\n%s", plural(len(on), "guard runs", "guards run"), &b)
 	return err
 }
 
+// guards finds the guards that run and log to dir, among all the runs that are logged there.
+func guards(dir string) (on []*guarded, all []calllog.Run, err error) {
+	all, err = calllog.Runs(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, r := range all {
+		if !r.On {
+			continue
+		}
+		g, err := readGuarded(r.Path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // ended and pruned meanwhile
+		case err != nil:
+			return nil, all, err
+		case g.start.Kind != "" && !g.ended: // else it is about to begin, or to be gone
+			on = append(on, g)
+		}
+	}
+	return on, all, nil
+}
+
 // nothingRuns says what to begin with.
-func (a *app) nothingRuns(dir string, reports []calllog.Report) error {
+func (a *app) nothingRuns(dir string, runs []calllog.Run) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "No guard runs that logs to %s.", dir)
-	if n := len(reports); n > 0 {
-		r := reports[n-1]
-		fmt.Fprintf(&b, " The last one was %s, until %s; `rootbound log` shows what it was asked.", printable(r.Server), r.Last.Local().Format("2006-01-02 15:04"))
+	fmt.Fprintf(&b, "No guard runs that logs to %s.", printable(dir))
+	if len(runs) > 0 {
+		ends, err := calllog.ReadEnds(runs[len(runs)-1].Path, recent)
+		if n := len(ends.Last); err == nil && n > 0 {
+			last := ends.Last[n-1]
+			fmt.Fprintf(&b, " The last one was %s, until %s; `rootbound log` shows what it was asked.", printable(last.Server), last.Time.Local().Format("2006-01-02 15:04"))
+		}
 	}
 	b.WriteString(`
 
@@ -70,35 +86,35 @@ or see one at work: ` + "`rootbound demo`. `rootbound --help` lists every comman
 	return err
 }
 
-// guarded is a run by its records.
+// guarded is a run by the ends of its log.
 type guarded struct {
 	start         calllog.Entry
-	roots         []calllog.Dir
-	calls, denies int
-	denied        *calllog.Entry // the last
+	roots         []calllog.Dir // that are effective
+	whole         bool          // nothing in the log was left out
+	changed       bool          // the roots are those of the last change, not those of the start
+	calls, denies int           // of what was read
+	denied        *calllog.Entry
+	ended         bool
 }
 
 func readGuarded(path string) (*guarded, error) {
-	g := &guarded{}
-	for e, err := range calllog.Read(path) {
-		var unreadable *calllog.UnreadableError
-		if errors.As(err, &unreadable) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		switch {
-		case e.Kind == calllog.Start:
-			g.start, g.roots = e, e.Dirs
-		case e.Kind == calllog.RootsChanged:
-			g.roots = e.After
-		case e.Kind == calllog.Call:
+	ends, err := calllog.ReadEnds(path, recent)
+	if err != nil {
+		return nil, err
+	}
+	g := &guarded{start: ends.Start, roots: ends.Start.Dirs, whole: ends.Whole}
+	for i := range ends.Last {
+		switch e := &ends.Last[i]; e.Kind {
+		case calllog.RootsChanged:
+			g.roots, g.changed = e.After, true
+		case calllog.Call:
 			g.calls++
 			if e.Verdict == calllog.Deny {
 				g.denies++
-				g.denied = &e
+				g.denied = e
 			}
+		case calllog.Exit:
+			g.ended = true
 		}
 	}
 	return g, nil
@@ -125,8 +141,15 @@ func (g *guarded) write(b *strings.Builder) {
 		}
 		fmt.Fprintf(b, "  %-7s  %s (%s)\n", label, printable(name+d.Path), printable(d.Access))
 	}
+	of := plural(g.calls, "request", "requests")
+	if !g.whole {
+		of = "the last " + of
+		if !g.changed {
+			b.WriteString("           as configured at the start; `rootbound log --roots` shows whether they changed since\n")
+		}
+	}
 	if g.denied == nil {
-		fmt.Fprintf(b, "  refused  none of %s\n", plural(g.calls, "request", "requests"))
+		fmt.Fprintf(b, "  refused  none of %s\n", of)
 		return
 	}
 	d := g.denied
@@ -134,7 +157,7 @@ func (g *guarded) write(b *strings.Builder) {
 	if what == "" {
 		what = d.Method
 	}
-	fmt.Fprintf(b, "  refused  %d of %s, at last %s at %s [%s]\n           %s\n", g.denies, plural(g.calls, "request", "requests"), printable(what),
+	fmt.Fprintf(b, "  refused  %d of %s, at last %s at %s [%s]\n           %s\n", g.denies, of, printable(what),
 		d.Time.Local().Format("15:04"), printable(d.Call), printable(d.Reason))
 }
 
@@ -147,11 +170,4 @@ func plural(n int, one, more string) string {
 }
 
 // printable is for a terminal: the log is only a file, and whoever wrote it may have meant the terminal to obey.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, s)
-}
+func printable(s string) string { return calllog.Visible(s) }
