@@ -13,7 +13,7 @@
 //
 // # Format
 //
-// A file is named TIME-SERVER-RANDOM.jsonl, so that names sort by the time a run began; it has mode 0600. A record is
+// A file is named TIME-SERVER-PID-RANDOM.jsonl, so that names sort by the time a run began; it has mode 0600. A record is
 // one line of JSON (see [Record]), written with one write before Append returns. Its last two members are
 //
 //	"prev":"<64 hex digits>","hash":"<64 hex digits>"}

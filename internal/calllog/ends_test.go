@@ -107,3 +107,31 @@ func TestAskedWhileCreated(t *testing.T) {
 	close(done)
 	askers.Wait()
 }
+
+// TestAbove: a process stands behind another one while that one guards, and behind nobody who had its number before.
+func TestAbove(t *testing.T) {
+	dir := t.TempDir()
+	now := someTime
+	guards := func(server string, pid int) *Log {
+		log, err := Create(dir, Record{Server: server, PID: pid}, Options{Now: func() time.Time { return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { log.Close(0, "") })
+		return log
+	}
+	before := guards("of yesterday", 42)
+	before.Close(0, "")
+	now = now.Add(time.Hour)
+	log := guards("a-b/c", 42)
+	guards("of another", 421)
+	for pid, want := range map[int]string{42: "a-b/c", 421: "of another", 4: "", 0: ""} {
+		if got := above(dir, pid); got != want {
+			t.Errorf("process %d guards %q, want %q", pid, got, want)
+		}
+	}
+	log.Close(0, "")
+	if got := above(dir, 42); got != "" {
+		t.Errorf("a guard that ended guards %q", got)
+	}
+}

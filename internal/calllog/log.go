@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -61,7 +63,8 @@ type digits [64]byte
 var noPrev = digits([]byte(strings.Repeat("0", 64)))
 
 // Create makes a log file in dir, which it makes too where it is missing (mode 0700), and writes start, whose kind it
-// sets, as its first record. Start.Server names the server.
+// sets, as its first record. Start.Server names the server and Start.PID this process. When a guard that logs to the same
+// directory started this process as its own server, the records carry both names, GUARDED/SERVER: two logs, one story.
 func Create(dir string, start Record, o Options) (*Log, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("creating the log directory: %w", err)
@@ -69,7 +72,10 @@ func Create(dir string, start Record, o Options) (*Log, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	path := filepath.Join(dir, fileName(o.Now(), start.Server))
+	if above := above(dir, os.Getppid()); above != "" {
+		start.Server = above + "/" + start.Server
+	}
+	path := filepath.Join(dir, fileName(o.Now(), start.Server, start.PID))
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("creating the log: %w", err)
@@ -97,8 +103,26 @@ func newLog(f file, path, server string, o Options) *Log {
 // Discard returns a log that keeps nothing, for `--log off`.
 func Discard() *Log { return &Log{discard: true} }
 
-// fileName returns a name for a run of server that begins at t.
-func fileName(t time.Time, server string) string {
+// above returns what the process pid guards, as it logs to dir; "" when it does not.
+func above(dir string, pid int) string {
+	names, err := files(dir)
+	if err != nil {
+		return "" // that nothing can be logged there is found out at once
+	}
+	for _, name := range slices.Backward(names) {
+		path := filepath.Join(dir, name)
+		if parts := strings.Split(name, "-"); len(parts) != 4 || parts[2] != strconv.Itoa(pid) || !runs(path) {
+			continue
+		}
+		if ends, err := ReadEnds(path, 1); err == nil && ends.Start.PID == pid {
+			return ends.Start.Server
+		}
+	}
+	return ""
+}
+
+// fileName returns a name for a run of server that begins at t in the process pid.
+func fileName(t time.Time, server string, pid int) string {
 	clean := []rune(server)
 	clean = clean[:min(len(clean), 40)]
 	for i, r := range clean {
@@ -108,7 +132,7 @@ func fileName(t time.Time, server string) string {
 	}
 	var random [4]byte
 	rand.Read(random[:])
-	return t.UTC().Format(nameLayout) + "-" + string(clean) + "-" + hex.EncodeToString(random[:]) + suffix
+	return t.UTC().Format(nameLayout) + "-" + string(clean) + "-" + strconv.Itoa(pid) + "-" + hex.EncodeToString(random[:]) + suffix
 }
 
 // Discards reports whether nothing is kept, so that no record needs to be made.

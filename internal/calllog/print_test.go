@@ -189,7 +189,7 @@ func TestHostileLog(t *testing.T) {
 			file.Write(append(bytes.Replace(line, []byte(","), []byte(",\r\t"), 1), '\n'))
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, fileName(someTime, "x")), file.Bytes(), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, fileName(someTime, "x", 1)), file.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "20261130T061201.123456Z-\x1b[2J-00000000.jsonl"), file.Bytes(), 0o600); err != nil {

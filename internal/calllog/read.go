@@ -36,7 +36,7 @@ type Entry struct {
 
 // Filter selects records. The zero value selects all; several conditions must all hold.
 type Filter struct {
-	// Server is the name of the server.
+	// Server is the name of the server. It selects also what a guard of ours behind that server logged (see Create).
 	Server string
 	// Call is the short id of a call.
 	Call string
@@ -51,7 +51,7 @@ type Filter struct {
 // Match reports whether f selects r.
 func (f Filter) Match(r *Record) bool {
 	switch {
-	case f.Server != "" && r.Server != f.Server,
+	case f.Server != "" && r.Server != f.Server && !strings.HasPrefix(r.Server, f.Server+"/"),
 		f.Call != "" && r.Call != f.Call,
 		r.Time.Before(f.Since),
 		f.Denied && !(r.Kind == Call && r.Verdict == Deny),
