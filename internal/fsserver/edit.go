@@ -1,0 +1,453 @@
+package fsserver
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	// maxEdited is the longest file that is edited, and the longest that editing makes, in bytes.
+	maxEdited = 16 << 20
+	// maxEditing is how much text one call may search, in bytes: each edit searches the whole file.
+	maxEditing = 8 << 30
+	// maxShown is how much of a text that was not found is shown, in bytes, and maxPlaces how many places of one that was
+	// found too often.
+	maxShown  = 4 << 10
+	maxPlaces = 10
+)
+
+const (
+	codeNoMatch        = "no_match"
+	codeSeveralMatches = "several_matches"
+)
+
+// byteOrderMark may stand at the beginning of a file. It belongs to the file and is no text to edit.
+var byteOrderMark = []byte("\ufeff")
+
+// edit is one replacement.
+type edit struct {
+	old, new []byte // with "\n" for every line end
+	all      bool   // wherever old is found
+	given    string // old as it came
+}
+
+// newEdit reads an edit as it came. What is all may only be in a server that has that parameter.
+func newEdit(old, new string, all bool) edit {
+	e := edit{old: foldLineEnds([]byte(old)), new: foldLineEnds([]byte(new)), all: all, given: old}
+	if rest, ok := bytes.CutPrefix(e.old, byteOrderMark); ok {
+		e.old, e.new = rest, bytes.TrimPrefix(e.new, byteOrderMark)
+	}
+	return e
+}
+
+func foldLineEnds(text []byte) []byte {
+	return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
+}
+
+// document is the text of a file that is edited: with "\n" for every line end, and a note of which are "\r\n" in the file.
+// What is not UTF-8 stays as it is.
+type document struct {
+	marked  bool // it begins with a byte order mark, which is not in text
+	text    []byte
+	returns []int32 // offsets in text of each "\n" that is "\r\n" in the file, ascending
+}
+
+func parseDocument(raw []byte) *document {
+	d := &document{}
+	d.text, d.marked = bytes.CutPrefix(raw, byteOrderMark)
+	n := bytes.Count(d.text, []byte("\r\n"))
+	if n == 0 {
+		return d
+	}
+	d.returns = make([]int32, 0, n)
+	folded := make([]byte, 0, len(d.text)-n)
+	for rest := d.text; ; {
+		line, after, found := bytes.Cut(rest, []byte("\r\n"))
+		folded = append(folded, line...)
+		if !found {
+			break
+		}
+		d.returns = append(d.returns, int32(len(folded)))
+		folded = append(folded, '\n')
+		rest = after
+	}
+	d.text = folded
+	return d
+}
+
+// raw returns the bytes of the file.
+func (d *document) raw() []byte {
+	b := make([]byte, 0, len(byteOrderMark)+len(d.text)+len(d.returns))
+	if d.marked {
+		b = append(b, byteOrderMark...)
+	}
+	at := 0
+	for _, r := range d.returns {
+		b = append(append(b, d.text[at:r]...), '\r', '\n')
+		at = int(r) + 1
+	}
+	return append(b, d.text[at:]...)
+}
+
+// span is a part of a document's text and what comes in its place.
+type span struct {
+	start, end int
+	new        []byte
+}
+
+// splice returns the document with spans, which are in order, replaced. Line ends that come in take after those of the
+// span, one after the other, and when it has too few, after its last one; when it has none, after that of its line.
+func (d *document) splice(spans []span) *document {
+	size := len(d.text)
+	for _, s := range spans {
+		size += len(s.new) - (s.end - s.start)
+	}
+	to := &document{marked: d.marked, text: make([]byte, 0, size)}
+	from := marks{d.returns}
+	if len(d.returns) > 0 {
+		to.returns = make([]int32, 0, len(d.returns))
+	}
+	at, next, own := 0, -1, false // next: where the line that the span ends in ends; own: its line end is "\r\n"
+	keep := func(until int) {
+		for _, r := range from.until(until) {
+			to.returns = append(to.returns, r+int32(len(to.text)-at))
+		}
+		to.text = append(to.text, d.text[at:until]...)
+		at = until
+	}
+	for _, s := range spans {
+		if len(d.returns) > 0 {
+			s = s.narrow(d.text) // the line ends of what stays alike stay theirs
+		}
+		keep(s.start)
+		ends := from.until(s.end)
+		if len(d.returns) > 0 && bytes.IndexByte(s.new, '\n') >= 0 {
+			if next < s.end {
+				if next = lineEnd(d.text, s.end); next < len(d.text) {
+					own = from.has(next)
+				} else {
+					own = d.lastStyle()
+				}
+			}
+			style, old := own, d.text[s.start:s.end]
+			for i := range s.new {
+				if s.new[i] != '\n' {
+					continue
+				}
+				if j := bytes.IndexByte(old, '\n'); j >= 0 {
+					place := int32(s.end - len(old) + j)
+					style = len(ends) > 0 && ends[0] == place
+					if style {
+						ends = ends[1:]
+					}
+					old = old[j+1:]
+				}
+				if style {
+					to.returns = append(to.returns, int32(len(to.text)+i))
+				}
+			}
+		}
+		to.text = append(to.text, s.new...)
+		at = s.end
+	}
+	keep(len(d.text))
+	return to
+}
+
+// marks are offsets, ascending, that are taken from the front.
+type marks struct{ left []int32 }
+
+// until takes those before an offset.
+func (m *marks) until(offset int) []int32 {
+	n, _ := slices.BinarySearch(m.left, int32(offset))
+	taken := m.left[:n]
+	m.left = m.left[n:]
+	return taken
+}
+
+// has reports whether an offset that is not taken yet is one.
+func (m *marks) has(offset int) bool {
+	_, found := slices.BinarySearch(m.left, int32(offset))
+	return found
+}
+
+// lastStyle reports whether the last line end is "\r\n" in the file.
+func (d *document) lastStyle() bool {
+	i := bytes.LastIndexByte(d.text, '\n')
+	return i >= 0 && (&marks{d.returns}).has(i)
+}
+
+// lineEnd returns where the line that goes on at an offset ends, without its line end.
+func lineEnd(text []byte, offset int) int {
+	if i := bytes.IndexByte(text[offset:], '\n'); i >= 0 {
+		return offset + i
+	}
+	return len(text)
+}
+
+// narrow takes what stays alike at both ends off a span.
+func (s span) narrow(text []byte) span {
+	n := commonPrefix(text[s.start:s.end], s.new)
+	s.start, s.new = s.start+n, s.new[n:]
+	n = commonSuffix(text[s.start:s.end], s.new)
+	s.end, s.new = s.end-n, s.new[:len(s.new)-n]
+	return s
+}
+
+func commonPrefix(a, b []byte) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+func commonSuffix(a, b []byte) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[len(a)-n-1] == b[len(b)-n-1] {
+		n++
+	}
+	return n
+}
+
+// applyEdits makes the edits one after the other, each in what the one before made, or none of them. Several says in the
+// words for the model what can be done about a text that is found several times.
+func (d *document) applyEdits(ctx context.Context, edits []edit, several string) (*document, error) {
+	work := 0
+	for i, e := range edits {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if work += len(d.text) + len(e.old); work > maxEditing {
+			return nil, refuse(codeTooLarge, "These are too many edits for a file of %d bytes, so none was made: give them in several calls.", len(d.text))
+		}
+		spans, err := d.find(e, several)
+		if err != nil {
+			if len(edits) > 1 {
+				err = inEdit(err, i, len(edits))
+			}
+			return nil, err
+		}
+		size := len(d.text)
+		for _, s := range spans {
+			size += len(s.new) - (s.end - s.start)
+		}
+		if size > maxEdited {
+			return nil, refuse(codeTooLarge, "The file would have %d bytes, and edit_file makes at most %d. Nothing was changed.", size, maxEdited)
+		}
+		d = d.splice(spans)
+	}
+	return d, nil
+}
+
+// inEdit adds to a refusal which of several edits it is about.
+func inEdit(err error, i, n int) error {
+	r, ok := err.(refusal)
+	if !ok {
+		return err
+	}
+	r.text += fmt.Sprintf("\n\nThis is edit %d of %d. None of them was made.", i+1, n)
+	return r
+}
+
+// find returns what an edit replaces: its text, or, when that is nowhere, the lines that are alike but for blanks around
+// them.
+func (d *document) find(e edit, several string) ([]span, error) {
+	if len(e.old) == 0 {
+		return nil, refuse(codeArguments, "oldText is empty, so it says nothing about where. To insert text, give the line before or behind that place as oldText, "+
+			"and again in newText. To fill a file, use write_file.")
+	}
+	places := findAll(d.text, e.old, 1+maxCount)
+	switch {
+	case len(places) == 0:
+		return d.findLoosely(e)
+	case e.all:
+		var spans []span
+		for at := 0; ; {
+			i := bytes.Index(d.text[at:], e.old)
+			if i < 0 {
+				return spans, nil
+			}
+			spans = append(spans, span{at + i, at + i + len(e.old), e.new})
+			at += i + len(e.old)
+		}
+	case len(places) > 1:
+		return nil, refuse(codeSeveralMatches, "Found %s, so it is not clear which is meant:\n%s\n\n%s",
+			d.places(places), cut(e.given, maxShown), several)
+	}
+	return []span{{places[0], places[0] + len(e.old), e.new}}, nil
+}
+
+// maxCount is up to how many matches are counted.
+const maxCount = 100
+
+// findAll returns where a text begins in another, up to a number of places, which may overlap.
+func findAll(text, old []byte, most int) []int {
+	var places []int
+	for at := 0; len(places) < most; at++ {
+		i := bytes.Index(text[at:], old)
+		if i < 0 {
+			break
+		}
+		at += i
+		places = append(places, at)
+	}
+	return places
+}
+
+// places says how many matches there are, and in which lines.
+func (d *document) places(offsets []int) string {
+	count := fmt.Sprint(len(offsets), " matches")
+	if len(offsets) > maxCount {
+		count = fmt.Sprint("more than ", maxCount, " matches")
+	}
+	var list []string
+	line, at := 1, 0
+	for _, o := range offsets[:min(len(offsets), maxPlaces)] {
+		line += bytes.Count(d.text[at:o], []byte("\n"))
+		at = o
+		list = append(list, fmt.Sprint(line))
+	}
+	more := ""
+	if len(offsets) > maxPlaces {
+		more = " and more"
+	}
+	return count + " for edit, at lines " + strings.Join(list, ", ") + more
+}
+
+// findLoosely finds the one row of lines that are those of the edit but for blanks around them, and fits the new lines in.
+func (d *document) findLoosely(e edit) ([]span, error) {
+	old, ended := bytes.CutSuffix(e.old, []byte("\n"))
+	wanted, text := trimLines(old), trimLines(d.text)
+	var places []int
+	if len(bytes.Trim(wanted, "\n")) > 0 {
+		places = findAll(text, wanted, 1+maxCount)
+	}
+	if len(places) == 0 {
+		return nil, refuse(codeNoMatch, "Could not find exact match for edit:\n%s%s", cut(e.given, maxShown), d.advise(old))
+	}
+	n := bytes.Count(old, []byte("\n")) + 1
+	starts := make([]int, len(places)) // in the document's text
+	line, at, offset := 0, 0, 0
+	for i, p := range places {
+		for skip := bytes.Count(text[at:p], []byte("\n")); skip > 0; skip-- {
+			offset = lineEnd(d.text, offset) + 1
+			line++
+		}
+		at, starts[i] = p, offset
+	}
+	if len(places) > 1 {
+		return nil, refuse(codeSeveralMatches, "Found no exact match for edit, and, leaving out blanks around the lines, %s, so it is not clear which is meant:\n%s\n\n"+
+			"Nothing was changed. Give the text exactly as it is in the file, with its indentation.", d.places(starts), cut(e.given, maxShown))
+	}
+	s := span{start: starts[0]}
+	s.end = s.start
+	for i := range n {
+		s.end = lineEnd(d.text, s.end)
+		if i < n-1 {
+			s.end++
+		}
+	}
+	new := e.new
+	if ended {
+		new = bytes.TrimSuffix(new, []byte("\n"))
+	}
+	split := func(b []byte) [][]byte { return bytes.Split(b, []byte("\n")) }
+	s.new = bytes.Join(reindent(split(d.text[s.start:s.end]), split(old), split(new), d.text), []byte("\n"))
+	switch {
+	case !ended || bytes.HasSuffix(e.new, []byte("\n")):
+	case s.end < len(d.text):
+		s.end++ // with its line end, as oldText has it and newText has not
+	}
+	return []span{s}, nil
+}
+
+// trimLines returns the lines of a text without the blanks around them, and a line end at either end, so that whole lines
+// are found by searching for text.
+func trimLines(text []byte) []byte {
+	b := make([]byte, 1, len(text)+2)
+	b[0] = '\n'
+	for line := range bytes.SplitSeq(text, []byte("\n")) {
+		b = append(append(b, bytes.TrimSpace(line)...), '\n')
+	}
+	return b
+}
+
+// advise returns what may help to find a text that is not there.
+func (d *document) advise(old []byte) string {
+	var b strings.Builder
+	if strings.ContainsRune(string(old), '\ufffd') {
+		b.WriteString("\n\nU+FFFD in oldText stands for bytes of the file that are no UTF-8 and matches none of them. Give text without it.")
+	}
+	if bytes.IndexByte(d.text, 0) >= 0 {
+		b.WriteString("\n\nThe file has NUL bytes: it may be binary, or text in UTF-16, which edit_file does not write.")
+	}
+	if start, lines := d.nearest(old); lines != nil {
+		b.WriteString("\n\nThe nearest lines of the file are:")
+		for i, l := range lines {
+			fmt.Fprintf(&b, "\n%6d: %s", start+i+1, cut(decode(l), maxLine))
+		}
+	}
+	return b.String()
+}
+
+const (
+	// maxNearest is in how many lines the nearest are looked for, and maxNear how many are shown, each up to maxLine bytes.
+	maxNearest = 100_000
+	maxNear    = 12
+	maxLine    = 300
+)
+
+// nearest returns the lines of the document that are most like a text, and the number of those before them; nil when none
+// is like it.
+func (d *document) nearest(old []byte) (start int, lines [][]byte) {
+	wanted := bytes.SplitN(old, []byte("\n"), maxNearest+1)
+	index := map[string]int{} // of a line in wanted
+	longest := []byte(nil)
+	longestAt := 0
+	for i, l := range wanted[:min(len(wanted), maxNearest)] {
+		l = bytes.TrimSpace(l)
+		if len(l) > len(longest) {
+			longest, longestAt = l, i
+		}
+		if _, ok := index[string(l)]; !ok && len(l) > 0 {
+			index[string(l)] = i
+		}
+	}
+	text := bytes.SplitN(d.text, []byte("\n"), maxNearest+1)
+	text = text[:min(len(text), maxNearest)]
+	votes := make([]int, len(text)) // for the place where wanted begins: how many of its lines are there
+	best, most := -1, 0
+	similar, score := -1, len(longest)/2
+	for i, l := range text {
+		l = bytes.TrimSpace(l)
+		if j, ok := index[string(l)]; ok {
+			at := max(0, i-j)
+			if votes[at]++; votes[at] > most {
+				best, most = at, votes[at]
+			}
+		}
+		n := commonPrefix(l, longest)
+		if n += commonSuffix(l[n:], longest[n:]); n > score {
+			similar, score = max(0, i-longestAt), n
+		}
+	}
+	if best < 0 {
+		best = similar
+	}
+	if best < 0 {
+		return 0, nil
+	}
+	return best, text[best:min(len(text), best+min(len(wanted), maxNear))]
+}
+
+// cut returns the beginning of a text that is too long.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
