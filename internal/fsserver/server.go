@@ -14,8 +14,11 @@ import (
 var revisions = []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 
 const (
-	// capabilities: the tools never change while the server runs, so no change of them is ever told.
-	capabilities = `{"tools":{}}`
+	// capabilities: the tools never change while the server runs, so no change of them is ever told. What the resources are
+	// changes with the roots, and only a handshake has a word for that.
+	capabilities       = `{"tools":{}}`
+	legacyCapabilities = `{"tools":{},"resources":{"subscribe":true,"listChanged":true}}`
+	modernCapabilities = `{"tools":{},"resources":{"subscribe":true}}`
 	// cacheHints of what is the same for as long as the server runs. Another run may have other options.
 	cacheHints = `"ttlMs":300000,"cacheScope":"private"`
 
@@ -48,12 +51,14 @@ type Server struct {
 	// The members of the results of tools/list.
 	legacyTools, modernTools string
 	sets                     sets
-	calls                    exchange.Handler
+	subscriptions            subscriptions
+	compat                   bool
+	calls, reads, subscribes exchange.Handler
 }
 
 // New returns a server. Its owner closes it.
 func New(o Options) *Server {
-	s := &Server{home: o.Home, tools: toolsFor(o)}
+	s := &Server{home: o.Home, tools: toolsFor(o), compat: o.Compat}
 	s.sets.options = o.Files
 	s.legacyTools, s.modernTools = listTools(s.tools, exchange.Legacy), listTools(s.tools, exchange.Modern)
 	s.info = append([]byte(`{"name":`), wire.Quote(o.Name)...)
@@ -61,17 +66,25 @@ func New(o Options) *Server {
 		s.info = append(append(s.info, `,"title":`...), wire.Quote(o.Title)...)
 	}
 	s.info = append(append(append(s.info, `,"version":`...), wire.Quote(o.Version)...), '}')
-	s.calls = exchange.Work(s.call)
+	s.calls, s.reads, s.subscribes = exchange.Work(s.call), exchange.Work(s.readResource), exchange.Work(s.subscribe)
+	s.subscriptions.sets = &s.sets
 	return s
 }
 
-// Close lets go of the roots that are held open, of each as soon as no call uses it.
-func (s *Server) Close() { s.sets.close() }
+// Close lets go of the roots that are held open, of each as soon as no call uses it, and tells of no more changes.
+func (s *Server) Close() {
+	s.subscriptions.close()
+	s.sets.close()
+}
 
 // Handle implements exchange.Handler.
 func (s *Server) Handle(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
 	if r.Msg.Kind() != wire.Request {
-		return // there is nothing to do about a notification: cancelling is the context's
+		if r.Msg.Method() == "notifications/roots/list_changed" && !s.compat {
+			s.subscriptions.saw(r)
+			s.subscriptions.rootsChanged(r.Session)
+		}
+		return // cancelling is the context's
 	}
 	if r.Era == exchange.Modern {
 		if o, refused := refuseMeta(r); refused {
@@ -79,11 +92,18 @@ func (s *Server) Handle(ctx context.Context, r *exchange.Request, reply func(exc
 			return
 		}
 	}
-	switch r.Msg.Method() {
-	case "tools/call":
+	switch method := r.Msg.Method(); {
+	case method == "tools/call":
+		s.subscriptions.saw(r)
 		s.calls.Handle(ctx, r, reply)
-	case exchange.Listen:
-		listen(ctx, r, reply)
+	case method == exchange.Listen:
+		s.listen(ctx, r, reply)
+	case method == "resources/read" && !s.compat:
+		s.subscriptions.saw(r)
+		s.reads.Handle(ctx, r, reply)
+	case method == "resources/subscribe" && !s.compat && r.Era == exchange.Legacy:
+		s.subscriptions.saw(r)
+		s.subscribes.Handle(ctx, r, reply)
 	default:
 		reply(s.answer(r))
 	}
@@ -94,13 +114,19 @@ func (s *Server) answer(r *exchange.Request) exchange.Outcome {
 	modern := r.Era == exchange.Modern
 	switch method := r.Msg.Method(); {
 	case method == "tools/list" && modern:
-		return s.result(r, s.modernTools+","+cacheHints)
+		return s.result(r, s.modernTools+hints(r, cacheHints))
 	case method == "tools/list":
 		return s.result(r, s.legacyTools)
+	case method == "resources/list" && !s.compat:
+		return s.result(r, listResources(r.Roots)+hints(r, noHints))
+	case method == "resources/templates/list" && !s.compat:
+		return s.result(r, resourceTemplates+hints(r, cacheHints))
+	case method == "resources/unsubscribe" && !s.compat && !modern:
+		return s.unsubscribe(r)
 	case method == "server/discover" && modern:
-		return s.result(r, `"supportedVersions":`+string(quoteAll(revisions))+`,"capabilities":`+capabilities+","+cacheHints)
+		return s.result(r, `"supportedVersions":`+string(quoteAll(revisions))+`,"capabilities":`+s.capabilities(r)+","+cacheHints)
 	case method == "initialize" && !modern:
-		return s.result(r, `"protocolVersion":`+string(wire.Quote(negotiate(r)))+`,"capabilities":`+capabilities+`,"serverInfo":`+string(s.info))
+		return s.result(r, `"protocolVersion":`+string(wire.Quote(negotiate(r)))+`,"capabilities":`+s.capabilities(r)+`,"serverInfo":`+string(s.info))
 	case method == "ping" && !modern:
 		return s.result(r, "")
 	}
@@ -133,18 +159,23 @@ func refuseMeta(r *exchange.Request) (exchange.Outcome, bool) {
 	return exchange.Outcome{}, false
 }
 
-// listen keeps the request on which changes would be told open until its client ends it. There are none to tell, and a
-// stateless client hears that first.
-func listen(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
-	if r.Era == exchange.Modern {
-		if wanted, _ := wire.Get(r.Msg.Params(), "notifications"); typeOf(wanted) != "object" {
-			reply(exchange.Fail(r, wire.CodeInvalidParams, exchange.Listen+` needs an object "notifications"`, nil))
-			return
-		}
-		params := append([]byte(`{"notifications":{},"_meta":{"`+exchange.MetaSubscriptionID+`":`), r.Msg.ID()...)
-		r.Caller.Notify(wire.NewNotification("notifications/subscriptions/acknowledged", append(params, `}}`...)))
+// capabilities are what the server declares in the words of a request.
+func (s *Server) capabilities(r *exchange.Request) string {
+	switch {
+	case s.compat:
+		return capabilities
+	case r.Era == exchange.Modern:
+		return modernCapabilities
 	}
-	context.AfterFunc(ctx, func() { reply(exchange.Cancelled) })
+	return legacyCapabilities
+}
+
+// hints are members for the result of r that say how long it is good for, in the era that has them.
+func hints(r *exchange.Request, members string) string {
+	if r.Era == exchange.Modern {
+		return "," + members
+	}
+	return ""
 }
 
 // result is the outcome of r with the members of a JSON object, in the words of its era.

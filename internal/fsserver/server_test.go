@@ -121,7 +121,7 @@ func TestMethods(t *testing.T) {
 		hints = `"ttlMs":300000,"cacheScope":"private"`
 	)
 	handshake := func(revision string) string {
-		return `{"protocolVersion":"` + revision + `","capabilities":{"tools":{}},"serverInfo":` + info + `}`
+		return `{"protocolVersion":"` + revision + `","capabilities":{"tools":{},"resources":{"subscribe":true,"listChanged":true}},"serverInfo":` + info + `}`
 	}
 	for _, tt := range []struct {
 		era                  exchange.Era
@@ -136,14 +136,17 @@ func TestMethods(t *testing.T) {
 		{exchange.Legacy, "initialize", `{"protocolVersion":5}`, handshake("2025-11-25")},
 		{exchange.Legacy, "initialize", "", handshake("2025-11-25")},
 		{exchange.Legacy, "ping", "", `{}`},
-		{exchange.Legacy, "resources/list", "", `{"code":-32601,"message":"method not found: \"resources/list\""}`},
+		{exchange.Legacy, "resources/list", "", `{"resources":[]}`},
+		{exchange.Modern, "resources/list", "", `{"resources":[],"ttlMs":0,"cacheScope":"private"}`},
+		{exchange.Modern, "resources/subscribe", `{"uri":"file:///x"}`, `{"code":-32601,"message":"method not found: \"resources/subscribe\""}`},
+		{exchange.Modern, "resources/unsubscribe", `{"uri":"file:///x"}`, `{"code":-32601,"message":"method not found: \"resources/unsubscribe\""}`},
 		{exchange.Legacy, "prompts/list", "{}", `{"code":-32601,"message":"method not found: \"prompts/list\""}`},
 		{exchange.Legacy, "server/discover", "{}", `{"code":-32601,"message":"method not found: \"server/discover\""}`},
 		{exchange.Legacy, "no\nsuch", "{}", `{"code":-32601,"message":"method not found: \"no\\nsuch\""}`},
 		{exchange.Legacy, "tools/call", "", `{"code":-32602,"message":"tools/call needs a string \"name\""}`},
 		{exchange.Legacy, "tools/call", `{"name":["read_text_file"]}`, `{"code":-32602,"message":"tools/call needs a string \"name\""}`},
 		{exchange.Modern, "server/discover", "",
-			`{"supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"capabilities":{"tools":{}},` + hints + `}`},
+			`{"supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"capabilities":{"tools":{},"resources":{"subscribe":true}},` + hints + `}`},
 		{exchange.Modern, "initialize", `{"protocolVersion":"2025-11-25"}`, `{"code":-32601,"message":"method not found: \"initialize\""}`},
 		{exchange.Modern, "ping", "", `{"code":-32601,"message":"method not found: \"ping\""}`},
 		{exchange.Modern, "prompts/list", "", `{"code":-32601,"message":"method not found: \"prompts/list\""}`},
@@ -233,7 +236,7 @@ func TestListenIsAcknowledgedAndStaysOpen(t *testing.T) {
 		want   []string
 	}{
 		{exchange.Legacy, "", nil},
-		{exchange.Modern, `{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["file:///x"]}}`,
+		{exchange.Modern, `{"notifications":{"toolsListChanged":true,"resourcesListChanged":true}}`,
 			[]string{`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{},"_meta":{"io.modelcontextprotocol/subscriptionId":7}}}`}},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
