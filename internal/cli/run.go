@@ -24,6 +24,7 @@ import (
 	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/pathargs"
 	"github.com/rootbound/rootbound/internal/transport"
+	"github.com/rootbound/rootbound/internal/wire"
 	"github.com/rootbound/rootbound/roots"
 )
 
@@ -170,6 +171,7 @@ func (a *app) run(ctx context.Context, f config.Flags) error {
 		return r.command(command, dir)
 	}, transport.ProcessOptions{
 		Strict: plan.StrictProtocol.Value, Report: r.report,
+		Again: func(m *wire.Message) bool { return r.guard.Again(m) },
 		Exited: func(e *transport.ExitError, lost bool) {
 			r.report("%s", e.Error())
 			if lost {
@@ -268,7 +270,7 @@ const codeStarted = "started"
 
 // command is what the server is started with now: with the roots that hold filled in.
 func (r *running) command(c launch.Command, dir string) (transport.Command, error) {
-	set := r.guard.Effective()
+	set := r.guard.Starting()
 	filled, err := c.Fill(set)
 	if err != nil {
 		return transport.Command{}, fmt.Errorf("filling the roots into the command: %w", err)

@@ -48,9 +48,13 @@ func (o *Open) Add(out *wire.Writer, r *Request, reply func(Outcome)) *Pending {
 	}
 	o.byKey[p.key] = p
 	o.list = append(o.list, p)
-	o.tally.Add()
+	if !p.subscription() {
+		o.tally.Add()
+	}
 	return p
 }
+
+func (p *Pending) subscription() bool { return p.Req.Msg.Method() == Listen }
 
 func (o *Open) find(f func(*Pending) bool) int { return slices.IndexFunc(o.list, f) }
 
@@ -61,7 +65,9 @@ func (o *Open) take(i int) *Pending {
 	p := o.list[i]
 	o.list = slices.Delete(o.list, i, i+1)
 	delete(o.byKey, p.key)
-	o.tally.Done()
+	if !p.subscription() {
+		o.tally.Done()
+	}
 	return p
 }
 
@@ -129,12 +135,12 @@ func (o *Open) cancel(m *wire.Message) (*Pending, *wire.Message) {
 	return p, m
 }
 
-// Disconnect fails what was sent to out with why.
-func (o *Open) Disconnect(out *wire.Writer, why error) {
+// Disconnect fails what was sent to out with why, apart from requests of the method that is kept.
+func (o *Open) Disconnect(out *wire.Writer, why error, keep string) {
 	o.mu.Lock()
 	var gone []*Pending
 	for i := 0; i < len(o.list); {
-		if o.list[i].Out == out {
+		if p := o.list[i]; p.Out == out && (keep == "" || p.Req.Msg.Method() != keep) {
 			gone = append(gone, o.take(i))
 		} else {
 			i++
@@ -173,6 +179,20 @@ func (o *Open) Has(key string) bool {
 	return o.byKey[key] != nil
 }
 
+// Subscriptions are those that a client waits on for as long as it wants to be told.
+func (o *Open) Subscriptions() []*Pending {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(o.list), func(p *Pending) bool { return !p.subscription() })
+}
+
+// Move says that one was sent again, to another process.
+func (o *Open) Move(p *Pending, out *wire.Writer) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	p.Out = out
+}
+
 // Len returns how many there are.
 func (o *Open) Len() int {
 	o.mu.Lock()
@@ -180,5 +200,5 @@ func (o *Open) Len() int {
 	return len(o.list)
 }
 
-// Empty is closed when there are none.
+// Empty is closed when there are none but subscriptions.
 func (o *Open) Empty() <-chan struct{} { return o.tally.Empty() }

@@ -17,6 +17,7 @@ package guard
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	"github.com/rootbound/rootbound/internal/consent"
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/pathargs"
+	"github.com/rootbound/rootbound/internal/wire"
 	"github.com/rootbound/rootbound/roots"
 )
 
@@ -44,8 +46,8 @@ type Options struct {
 	// Defaults are arguments that a call gets when the client left them out, by tool ("*" for all) and argument; they may
 	// hold {root} and {root:NAME}.
 	Defaults map[string]map[string]string
-	// Restart, if set, starts the server again when roots were added that its command line was filled from and that it
-	// does not ask for; it calls ready when the new one can be spoken to.
+	// Restart, if set, starts the server again when roots were added that its command line was not filled with and that it
+	// does not ask for; it calls ready when the new one can be spoken to. What it is filled with is taken from Starting.
 	Restart func(ready func()) error
 	// RestartNarrowed starts it again also when roots were taken away.
 	RestartNarrowed bool
@@ -70,7 +72,9 @@ type Guard struct {
 	mu         sync.Mutex
 	configured roots.Set
 	consented  roots.Set
-	damaged    string // what was wrong with the consents when they were read last
+	started    *roots.Set // what the server was started with; nil before
+	restarting sync.Mutex // held while it is started again
+	damaged    string     // what was wrong with the consents when they were read last
 	sessions   map[*exchange.Session]*session
 }
 
@@ -130,9 +134,17 @@ func (g *Guard) Configured() roots.Set {
 	return g.configured
 }
 
-// Effective returns what holds for the first session there is, or what would hold for one: what a server that is
-// started now is to be given.
-func (g *Guard) Effective() roots.Set {
+// Starting returns what a server that is started now is to be given, and remembers it: what holds for the first session
+// there is, or what would hold for one.
+func (g *Guard) Starting() roots.Set {
+	set := g.effective()
+	g.mu.Lock()
+	g.started = &set
+	g.mu.Unlock()
+	return set
+}
+
+func (g *Guard) effective() roots.Set {
 	g.mu.Lock()
 	all := g.all()
 	g.mu.Unlock()
@@ -140,6 +152,23 @@ func (g *Guard) Effective() roots.Set {
 		return s.state().Set
 	}
 	return roots.NewTracker(g.opt.ClientRoots, g.Configured()).State().Set
+}
+
+// Again reports whether a subscription of the client still is to what holds now, so that it may be made again with a server
+// that was started again. One that is not is told and logged.
+func (g *Guard) Again(m *wire.Message) bool {
+	args, err := pathargs.Find(m.Method(), m.Params(), g.catalog, g.opt.Paths)
+	if err == nil && len(pathargs.Judge(args, g.effective(), g.opt.Process).Refused()) == 0 {
+		return true
+	}
+	uri := wire.GetString(m.Params(), "uri")
+	if uri == "" {
+		uri = "several resources"
+	}
+	text := fmt.Sprintf("the subscription to %.200q is not made again with the new server: it is outside the roots now", uri)
+	g.opt.Warn(text)
+	g.note(&calllog.Record{Kind: calllog.Note, Code: calllog.CodeOutside, Method: m.Method(), Reason: text})
+	return false
 }
 
 func (g *Guard) all() []*session {

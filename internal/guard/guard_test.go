@@ -17,6 +17,7 @@ import (
 	"github.com/rootbound/rootbound/internal/mcptest"
 	"github.com/rootbound/rootbound/internal/pathargs"
 	"github.com/rootbound/rootbound/internal/transport"
+	"github.com/rootbound/rootbound/internal/wire"
 	"github.com/rootbound/rootbound/roots"
 )
 
@@ -146,13 +147,18 @@ func (w *world) start(t *testing.T, wg *sync.WaitGroup, o guard.Options, args, e
 		log.Close(0, "") // what cannot be appended any more
 	}
 	o.Warn = func(text string) { t.Logf("warning: %s", text) }
-	p := transport.NewProcess(func() (transport.Command, error) { return transport.Command{Args: args, Env: env}, nil }, transport.ProcessOptions{
+	var g *guard.Guard
+	p := transport.NewProcess(func() (transport.Command, error) {
+		g.Starting()
+		return transport.Command{Args: args, Env: env}, nil
+	}, transport.ProcessOptions{
+		Again:  func(m *wire.Message) bool { return g.Again(m) },
 		Report: func(f string, a ...any) { t.Logf("report: "+f, a...) },
 	})
 	if strings.Contains(t.Name(), "restart") {
 		o.Restart = p.Restart
 	}
-	g := guard.New(o)
+	g = guard.New(o)
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	wg.Go(func() {

@@ -32,17 +32,18 @@ type session struct {
 	next exchange.Handler // behind the roots stage
 	of   *exchange.Session
 
-	mu       sync.Mutex
-	tracker  *roots.Tracker
-	waiting  []*waiter // requests that wait for the client's answer
-	greeted  bool      // the server had its handshake
-	fetched  bool      // the server has asked for the list
-	passed   bool      // it let the last change pass without asking
-	lazy     bool      // it did, and asked in mid-call then: it asks when a call needs the list, not when it is told
-	open     int       // calls that the server has
-	template *exchange.Request
-	settling *settling
-	told     roots.Set // what the server was last given, by list or at its start
+	mu        sync.Mutex
+	tracker   *roots.Tracker
+	waiting   []*waiter // requests that wait for the client's answer
+	greeted   bool      // the server had its handshake
+	stateless bool      // it gets requests without one
+	fetched   bool      // the server has asked for the list
+	passed    bool      // it let the last change pass without asking
+	lazy      bool      // it did, and asked in mid-call then: it asks when a call needs the list, not when it is told
+	open      int       // calls that the server has
+	template  *exchange.Request
+	settling  *settling
+	told      roots.Set // the last list that it fetched
 }
 
 // settling is the time after a change in which calls wait until the server knows: one that fetches the list on its own
@@ -127,9 +128,6 @@ func (s *session) id() string {
 // initialize learns what the client declared, and declares to the server what holds here.
 func (s *session) initialize(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
 	s.declared(r)
-	s.mu.Lock()
-	s.told = s.tracker.State().Set
-	s.mu.Unlock()
 	s.next.Handle(ctx, s.declare(r), reply)
 }
 
@@ -357,18 +355,17 @@ func (s *session) denied(ctx context.Context, r *exchange.Request, path string, 
 	})
 }
 
-// announce tells the server that other roots hold, and makes calls wait until it knows.
+// announce tells the server that other roots hold, and makes calls wait until it knows. A stateless one cannot be told.
 func (s *session) announce(before, after roots.Set) {
 	s.mu.Lock()
-	template, greeted, fetched := s.template, s.greeted, s.fetched
-	if !greeted {
+	template, greeted := s.template, s.greeted
+	if !greeted && !s.stateless {
 		s.mu.Unlock()
 		return
 	}
 	w := &settling{over: make(chan struct{})}
-	stale := !s.told.Covers(after) || s.g.opt.RestartNarrowed && !after.Covers(s.told)
-	restart := s.g.opt.Restart != nil && stale && (!fetched || s.passed)
-	wait := fetched && !s.lazy && !s.g.opt.Quiet
+	restart := s.stale(after)
+	wait := greeted && s.fetched && !s.lazy && !s.g.opt.Quiet
 	if wait || restart {
 		if s.settling != nil {
 			defer s.settling.end() // those who wait for it look again
@@ -377,10 +374,10 @@ func (s *session) announce(before, after roots.Set) {
 	}
 	s.mu.Unlock()
 	if restart {
-		s.restart(w)
+		go s.restart(w) // it waits for what the server has not answered
 		return
 	}
-	if s.g.opt.Quiet {
+	if s.g.opt.Quiet || !greeted {
 		return
 	}
 	s.g.note(&calllog.Record{Kind: calllog.ListChanged, Session: s.id(), Method: "notifications/roots/list_changed", From: calllog.Guard, To: calllog.Server})
@@ -390,6 +387,22 @@ func (s *session) announce(before, after roots.Set) {
 	if wait {
 		time.AfterFunc(settleLimit, func() { s.late(w) })
 	}
+}
+
+// stale reports whether the server has to be started again to know what holds now: its command line was filled with
+// something else, and it does not fetch the list. The caller holds mu.
+func (s *session) stale(now roots.Set) bool {
+	s.g.mu.Lock()
+	started := s.g.started
+	s.g.mu.Unlock()
+	if s.g.opt.Restart == nil || started == nil || s.fetched && !s.passed {
+		return false
+	}
+	known := *started
+	if s.fetched {
+		known = s.told
+	}
+	return !known.Covers(now) || s.g.opt.RestartNarrowed && !now.Covers(known)
 }
 
 // late ends the wait for a server that had its time. It may ask while it handles the call; if it has not by the next
@@ -405,10 +418,19 @@ func (s *session) late(w *settling) {
 
 // restart starts the server again; calls wait until it can be spoken to.
 func (s *session) restart(w *settling) {
-	s.g.opt.Warn(fmt.Sprintf("%s is started again, because it was started with other roots", s.g.opt.Server))
+	s.g.restarting.Lock()
+	defer s.g.restarting.Unlock()
 	s.mu.Lock()
-	s.told, s.fetched, s.passed, s.lazy = s.tracker.State().Set, false, false, false
+	stale := s.stale(s.tracker.State().Set)
+	if stale {
+		s.fetched, s.passed, s.lazy = false, false, false
+	}
 	s.mu.Unlock()
+	if !stale { // it was started meanwhile, for a change before this one
+		s.settled(w)
+		return
+	}
+	s.g.opt.Warn(fmt.Sprintf("%s is started again, because it was started with other roots", s.g.opt.Server))
 	if err := s.g.opt.Restart(func() { s.settled(w) }); err != nil {
 		s.g.opt.Warn("starting the server again: " + err.Error())
 		s.settled(w)

@@ -17,6 +17,8 @@ type ServerOptions struct {
 	Strict bool
 	// Report is told of oddities that nobody else hears of; nil drops them.
 	Report func(format string, args ...any)
+	// Again says whether a subscription of the client may be made again with a new process; nil is always.
+	Again func(m *wire.Message) bool
 }
 
 // Server is the server edge: a handler in front of a handshake server, for one session. It outlives connections: after
@@ -25,6 +27,7 @@ type ServerOptions struct {
 type Server struct {
 	strict bool
 	report func(string, ...any)
+	again  func(*wire.Message) bool
 
 	mu     sync.Mutex
 	out    *wire.Writer // nil while not connected
@@ -36,9 +39,6 @@ type Server struct {
 	initialize, initialized, level *wire.Message
 	subscriptions                  []*wire.Message
 	revision                       string
-	replaying                      bool
-	held                           []func() // what waits until the new process was told
-
 }
 
 // asked is a question of the server that is open.
@@ -52,7 +52,10 @@ func NewServer(o ServerOptions) *Server {
 	if o.Report == nil {
 		o.Report = func(string, ...any) {}
 	}
-	return &Server{strict: o.Strict, report: o.Report, asked: map[string]*asked{}}
+	if o.Again == nil {
+		o.Again = func(*wire.Message) bool { return true }
+	}
+	return &Server{strict: o.Strict, report: o.Report, again: o.Again, asked: map[string]*asked{}}
 }
 
 // Handle implements exchange.Handler.
@@ -64,17 +67,6 @@ func (s *Server) Handle(ctx context.Context, r *exchange.Request, reply func(exc
 		context.AfterFunc(ctx, func() { reply(exchange.Cancelled) })
 		return
 	}
-	s.mu.Lock()
-	if s.replaying {
-		s.held = append(s.held, func() { s.forward(ctx, r, reply) })
-		s.mu.Unlock()
-		return
-	}
-	s.mu.Unlock()
-	s.forward(ctx, r, reply)
-}
-
-func (s *Server) forward(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
 	s.mu.Lock()
 	out := s.out
 	switch {
@@ -119,29 +111,19 @@ func (s *Server) remember(m *wire.Message) {
 // replayLimit is how long a new process may take for its handshake.
 const replayLimit = 30 * time.Second
 
-// Hold makes requests wait until the next Connect, or Release.
-func (s *Server) Hold() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.replaying = true
-}
-
 // Connect says where the server's messages go from now on. When an earlier process had been told things, the new one is
-// told them first, and requests wait until it knows. Ready, which may be nil, runs when it does, or when it never will.
+// told them first; it must be handed no other request until then. Ready runs on a goroutine of its own when it knows, or
+// when it never will.
 func (s *Server) Connect(out *wire.Writer, ready func()) {
-	if ready == nil {
-		ready = func() {}
-	}
 	s.mu.Lock()
+	s.subscriptions = slices.DeleteFunc(s.subscriptions, func(m *wire.Message) bool { return !s.again(m) })
 	s.out = out
 	if s.initialized == nil {
 		s.mu.Unlock()
-		s.Release()
-		ready()
+		go ready()
 		return
 	}
-	s.replaying = true
-	again := append([]*wire.Message{}, s.subscriptions...)
+	again := slices.Clone(s.subscriptions)
 	if s.level != nil {
 		again = append(again, s.level)
 	}
@@ -153,8 +135,7 @@ func (s *Server) Connect(out *wire.Writer, ready func()) {
 			s.mu.Unlock()
 			s.report("the server that was started again did not take its handshake")
 			s.Disconnect(out, errors.New("the server that was started again did not take its handshake"))
-			s.Release()
-			ready()
+			go ready()
 			return
 		}
 		out.Put(s.initialized)
@@ -164,7 +145,6 @@ func (s *Server) Connect(out *wire.Writer, ready func()) {
 		s.mu.Unlock()
 		go func() { // not on the goroutine that reads the server, which may not be reading
 			out.Flush()
-			s.Release()
 			ready()
 		}()
 	})
@@ -186,24 +166,6 @@ func (s *Server) ours(m *wire.Message, reply func(exchange.Outcome)) *exchange.P
 	return s.open.Add(s.out, &exchange.Request{Msg: m.WithID(exchange.NewID())}, reply)
 }
 
-// Release lets go on what waits.
-func (s *Server) Release() {
-	for {
-		s.mu.Lock()
-		if len(s.held) == 0 {
-			s.replaying = false
-			s.mu.Unlock()
-			return
-		}
-		held := s.held
-		s.held = nil
-		s.mu.Unlock()
-		for _, f := range held {
-			f()
-		}
-	}
-}
-
 // Disconnect says that the process behind out is gone: what it has not answered fails with why, and its questions are
 // withdrawn. What a later process has is left alone.
 func (s *Server) Disconnect(out *wire.Writer, why error) {
@@ -222,7 +184,7 @@ func (s *Server) Disconnect(out *wire.Writer, why error) {
 	for _, f := range withdraw {
 		f(why)
 	}
-	s.open.Disconnect(out, why)
+	s.open.Disconnect(out, why, "")
 }
 
 // Idle is closed when the server has nothing left to answer.

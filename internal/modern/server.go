@@ -13,26 +13,64 @@ import (
 // at a time.
 type Server struct {
 	report func(string, ...any)
+	again  func(*wire.Message) bool
 
-	mu   sync.Mutex
-	out  *wire.Writer // nil while not connected
-	open exchange.Open
+	mu      sync.Mutex
+	out     *wire.Writer // nil while not connected
+	open    exchange.Open
+	resumed map[string]bool // subscriptions that were made again, by id, until the server acknowledges them
 }
 
-// NewServer returns an edge that is not connected yet. Report is told of oddities that nobody else hears of; it may be
-// nil.
-func NewServer(report func(format string, args ...any)) *Server {
-	if report == nil {
-		report = func(string, ...any) {}
+// ServerOptions of a server edge.
+type ServerOptions struct {
+	// Report is told of oddities that nobody else hears of; nil drops them.
+	Report func(format string, args ...any)
+	// Again says whether a subscription of the client may be made again with a new process; nil is always.
+	Again func(m *wire.Message) bool
+}
+
+// NewServer returns an edge that is not connected yet.
+func NewServer(o ServerOptions) *Server {
+	if o.Report == nil {
+		o.Report = func(string, ...any) {}
 	}
-	return &Server{report: report}
+	if o.Again == nil {
+		o.Again = func(*wire.Message) bool { return true }
+	}
+	return &Server{report: o.Report, again: o.Again, resumed: map[string]bool{}}
 }
 
-// Connect says where the server's messages go from now on.
+// Connect says where the server's messages go from now on. Subscriptions of a process that was replaced are made again.
 func (s *Server) Connect(out *wire.Writer) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.out = out
+	s.resumed = map[string]bool{}
+	var refused []*exchange.Pending
+	for _, p := range s.open.Subscriptions() {
+		if !s.again(p.Msg) {
+			refused = append(refused, s.open.Take(p.Msg.Key()))
+			continue
+		}
+		s.open.Move(p, out)
+		s.resumed[p.Msg.Key()] = true
+		out.Put(p.Msg)
+	}
+	s.mu.Unlock()
+	go out.Flush() // the new process may not be reading yet
+	for _, p := range refused {
+		p.Reply(exchange.Fail(p.Req, wire.CodeInvalidParams, "rootbound: the server was started again for new roots, which this subscription is not in", []byte(`{"reason":"outside"}`)))
+	}
+}
+
+// Replace says that another process is about to take the place of the one behind out: what that has not answered fails
+// with why, but for subscriptions, which wait for Connect, or Disconnect.
+func (s *Server) Replace(out *wire.Writer, why error) {
+	s.mu.Lock()
+	if s.out == out {
+		s.out = nil
+	}
+	s.mu.Unlock()
+	s.open.Disconnect(out, why, exchange.Listen)
 }
 
 // Handle implements exchange.Handler.
@@ -71,8 +109,11 @@ func (s *Server) Disconnect(out *wire.Writer, why error) {
 		s.out = nil
 	}
 	s.mu.Unlock()
-	s.open.Disconnect(out, why)
+	s.open.Disconnect(out, why, "")
 }
+
+// Idle is closed when the server has nothing left to answer but subscriptions.
+func (s *Server) Idle() <-chan struct{} { return s.open.Empty() }
 
 // Has reports whether something was sent under an id in the form of wire.IDKey and is not answered.
 func (s *Server) Has(key string) bool { return s.open.Has(key) }
@@ -115,6 +156,9 @@ func (s *Server) notification(m *wire.Message) {
 	} else {
 		if id, ok := wire.Get(m.Meta(), exchange.MetaSubscriptionID); ok {
 			key := wire.IDKey(id)
+			if m.Method() == "notifications/subscriptions/acknowledged" && s.acknowledged(key) {
+				return
+			}
 			to = s.open.Find(func(p *exchange.Pending) bool { return p.Msg.Key() == key })
 		}
 		if to == nil {
@@ -126,6 +170,15 @@ func (s *Server) notification(m *wire.Message) {
 		return
 	}
 	to.Req.Caller.Notify(m)
+}
+
+// acknowledged reports whether the server acknowledges a subscription for the second time, which the client did not make.
+func (s *Server) acknowledged(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	again := s.resumed[key]
+	delete(s.resumed, key)
+	return again
 }
 
 // Refuse takes a line of the server that is no message.

@@ -38,6 +38,8 @@ type ProcessOptions struct {
 	Strict bool
 	// Report is told of oddities that nobody else hears of; nil drops them.
 	Report func(format string, args ...any)
+	// Again says whether a subscription of the client may be made again with a server that was started again; nil is always.
+	Again func(m *wire.Message) bool
 	// Exited, if set, is told when a child ended that nobody wanted to end. Lost says that the session was lost with it:
 	// a handshake server's client has to begin anew.
 	Exited func(e *ExitError, lost bool)
@@ -69,6 +71,49 @@ type Process struct {
 	// restarting is set while a child is being replaced: the old one counts no more, and the new one is not there yet.
 	restarting bool
 	restarts   sync.WaitGroup
+	hold       hold
+}
+
+// hold lets messages wait, in their order, while there is no child that can be spoken to. The zero value lets them pass.
+type hold struct {
+	mu     sync.Mutex
+	closed bool
+	held   []func()
+}
+
+func (h *hold) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = true
+}
+
+// pass runs f, now or when the hold opens.
+func (h *hold) pass(f func()) {
+	h.mu.Lock()
+	if h.closed {
+		h.held = append(h.held, f)
+		h.mu.Unlock()
+		return
+	}
+	h.mu.Unlock()
+	f()
+}
+
+func (h *hold) open() {
+	for {
+		h.mu.Lock()
+		if len(h.held) == 0 {
+			h.closed = false
+			h.mu.Unlock()
+			return
+		}
+		held := h.held
+		h.held = nil
+		h.mu.Unlock()
+		for _, f := range held {
+			f()
+		}
+	}
 }
 
 // ExitError says how a child ended.
@@ -107,8 +152,8 @@ func NewProcess(command func() (Command, error), o ProcessOptions) *Process {
 	}
 	return &Process{
 		opt: o, command: command,
-		legacy: legacy.NewServer(legacy.ServerOptions{Strict: o.Strict, Report: o.Report}),
-		modern: modern.NewServer(o.Report),
+		legacy: legacy.NewServer(legacy.ServerOptions{Strict: o.Strict, Report: o.Report, Again: o.Again}),
+		modern: modern.NewServer(modern.ServerOptions{Report: o.Report, Again: o.Again}),
 	}
 }
 
@@ -120,14 +165,16 @@ func (p *Process) Handle(ctx context.Context, r *exchange.Request, reply func(ex
 			return
 		}
 	}
-	switch {
-	case r.Era == exchange.Legacy:
-		p.legacy.Handle(ctx, r, reply)
-	case r.Msg.Method() == "server/discover":
-		p.probe(ctx, r, reply)
-	default:
-		p.modern.Handle(ctx, r, reply)
-	}
+	p.hold.pass(func() {
+		switch {
+		case r.Era == exchange.Legacy:
+			p.legacy.Handle(ctx, r, reply)
+		case r.Msg.Method() == "server/discover":
+			p.probe(ctx, r, reply)
+		default:
+			p.modern.Handle(ctx, r, reply)
+		}
+	})
 }
 
 // probe sends server/discover. A server that does not know it may stay silent or end; the client is then told that the
@@ -168,7 +215,7 @@ func (p *Process) start(r *exchange.Request) error {
 	case p.exit != nil && r.Era == exchange.Legacy && r.Msg.Method() != "initialize":
 		return p.exit
 	}
-	err := p.launch(nil)
+	err := p.launch(func() {})
 	if err != nil {
 		p.exit = &ExitError{Code: 1, State: err.Error(), unstarted: true}
 		p.opt.Report("%v", err)
@@ -187,8 +234,12 @@ func (p *Process) launch(ready func()) error {
 		return err
 	}
 	p.child = c
+	p.hold.close()
 	p.modern.Connect(c.out)
-	p.legacy.Connect(c.out, ready)
+	p.legacy.Connect(c.out, func() {
+		p.hold.open()
+		ready()
+	})
 	go p.read(c)
 	go func() {
 		<-c.out.Done()
@@ -239,9 +290,9 @@ func (p *Process) read(c *child) {
 	}
 	p.mu.Unlock()
 	c.out.Fail(exit) // it has ended
-	p.modern.Disconnect(c.out, exit)
-	p.legacy.Disconnect(c.out, exit)
 	if current {
+		p.modern.Disconnect(c.out, exit)
+		p.legacy.Disconnect(c.out, exit)
 		if !closed && p.opt.Exited != nil {
 			p.opt.Exited(exit, p.legacy.Greeted())
 		}
@@ -268,11 +319,15 @@ const restartPatience = 5 * time.Second
 
 // Restart replaces the running child by one that is started afresh, tells it what the old one had been told, and calls
 // ready. It waits for what the old one has not answered yet, but not for long: then that fails. Without a running child
-// it does nothing but call ready.
+// it does nothing but call ready. One call at a time.
 func (p *Process) Restart(ready func()) error {
-	select {
-	case <-p.legacy.Idle():
-	case <-time.After(restartPatience):
+	patience := time.After(restartPatience)
+	for _, idle := range []<-chan struct{}{p.legacy.Idle(), p.modern.Idle()} {
+		select {
+		case <-idle:
+		case <-patience:
+			patience = time.After(0)
+		}
 	}
 	p.mu.Lock()
 	old := p.child
@@ -282,11 +337,11 @@ func (p *Process) Restart(ready func()) error {
 		return nil
 	}
 	p.restarting = true
-	p.legacy.Hold() // until the new one is connected
+	p.hold.close() // until the new one is connected
 	p.mu.Unlock()
 	why := errors.New("the server was started again for new roots")
 	p.legacy.Disconnect(old.out, why)
-	p.modern.Disconnect(old.out, why)
+	p.modern.Replace(old.out, why)
 	p.restarts.Go(func() { old.stop(p.opt.Grace) })
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -295,7 +350,8 @@ func (p *Process) Restart(ready func()) error {
 	if err != nil {
 		p.child = nil
 		p.exit = &ExitError{Code: 1, State: err.Error(), unstarted: true}
-		p.legacy.Release()
+		p.modern.Disconnect(old.out, err)
+		go p.hold.open()
 	}
 	return err
 }
