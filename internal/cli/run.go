@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -207,8 +208,9 @@ type running struct {
 	log    *calllog.Log
 	guard  *guard.Guard
 	policy calllog.Policy
-	shown  []config.Row // what the configuration said last
-	fault  string       // what was wrong with it when it was read last
+	rules  pathargs.Rules              // for the arguments of calls, as at the start
+	plan   atomic.Pointer[config.Plan] // of the configuration as it was read last
+	fault  string                      // what was wrong with it when it was read last
 
 	mu      sync.Mutex
 	reports map[string]int // how often each kind of oddity was reported
@@ -220,7 +222,8 @@ func (a *app) newRun(plan *config.Plan, name, dir string) (*running, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &running{app: a, name: name, log: log, policy: policy, shown: plan.Show(), reports: map[string]int{}, stderr: make(chan string, 256)}
+	r := &running{app: a, name: name, log: log, policy: policy, reports: map[string]int{}, stderr: make(chan string, 256)}
+	r.plan.Store(plan)
 	go r.print()
 	return r, nil
 }
@@ -293,23 +296,13 @@ func (r *running) command(c launch.Command, dir string) (transport.Command, erro
 
 // options makes the guard's options of a plan.
 func (r *running) options(plan *config.Plan, process pathargs.Process) (guard.Options, error) {
-	rules := pathargs.Rules{Filesystem: plan.Known && plan.Profile.Filesystem, Tools: map[string]pathargs.ToolRules{}}
-	if plan.Paths.Value == launch.Elsewhere {
-		rules.Where = pathargs.Elsewhere
+	tools, defaults, err := toolRules(plan)
+	if err != nil {
+		return guard.Options{}, err
 	}
-	defaults := map[string]map[string]string{}
-	for name, t := range plan.Tools {
-		for _, list := range []config.Setting[[]string]{t.Paths, t.NotPaths} {
-			for _, arg := range list.Value {
-				if err := pathargs.CheckName(arg); err != nil {
-					return guard.Options{}, fmt.Errorf("%s: argument %q of the tool %q: %w", list.Origin, arg, name, err)
-				}
-			}
-		}
-		rules.Tools[name] = pathargs.ToolRules{Paths: t.Paths.Value, NotPaths: t.NotPaths.Value}
-		if len(t.Defaults.Value) > 0 {
-			defaults[name] = t.Defaults.Value
-		}
+	r.rules = pathargs.Rules{Filesystem: plan.Known && plan.Profile.Filesystem, Tools: tools}
+	if plan.Paths.Value == launch.Elsewhere {
+		r.rules.Where = pathargs.Elsewhere
 	}
 	var consents *consent.Watch
 	if plan.ClientRoots.Value == roots.Accept {
@@ -321,37 +314,54 @@ func (r *running) options(plan *config.Plan, process pathargs.Process) (guard.Op
 	}
 	return guard.Options{
 		Server: r.name, Configured: plan.Roots, ClientRoots: plan.ClientRoots.Value, Strict: plan.StrictProtocol.Value,
-		Quiet: plan.ListChanged.Given() && !plan.ListChanged.Value, Paths: rules, Process: process, Defaults: defaults,
-		Consent: consents, Log: r.log, Warn: r.warn, Widen: r.app.widen(plan),
+		Quiet: plan.ListChanged.Given() && !plan.ListChanged.Value, Paths: r.rules, Process: process, Defaults: defaults,
+		Consent: consents, Log: r.log, Warn: r.warn, Widen: r.widen,
 	}, nil
 }
 
-// widen says how one more directory is opened, where the roots came from: another source would take the place of theirs.
-func (a *app) widen(plan *config.Plan) func(dir string) string {
-	userFile, _ := a.system().UserFile() // without one, the file is named
-	return func(dir string) string {
-		dir = guard.ShellQuote(dir)
-		switch plan.Source {
-		case config.FromArguments:
-			return "add " + dir + " to the server's own arguments"
-		case config.FromFile:
-			add := "rootbound roots add "
-			if plan.RootsFile != userFile {
-				add += "--config " + guard.ShellQuote(plan.RootsFile) + " "
+// toolRules are the exceptions for the arguments of tools, and what is filled in for missing ones.
+func toolRules(plan *config.Plan) (map[string]pathargs.ToolRules, map[string]map[string]string, error) {
+	rules, defaults := map[string]pathargs.ToolRules{}, map[string]map[string]string{}
+	for name, t := range plan.Tools {
+		for _, list := range []config.Setting[[]string]{t.Paths, t.NotPaths} {
+			for _, arg := range list.Value {
+				if err := pathargs.CheckName(arg); err != nil {
+					return nil, nil, fmt.Errorf("%s: argument %q of the tool %q: %w", list.Origin, arg, name, err)
+				}
 			}
-			if plan.OwnRoots { // else it would be the beginning of a list that takes the place of the one for all
-				add += "--server " + guard.ShellQuote(plan.Server) + " "
-			}
-			return add + dir
-		case config.FromWorkspace:
-			all := ""
-			for _, d := range plan.Roots.Dirs() {
-				all += "--root " + guard.ShellQuote(d.Path) + " "
-			}
-			return all + "--root " + dir
 		}
-		return "--root " + dir + ", beside the options that are there"
+		rules[name] = pathargs.ToolRules{Paths: t.Paths.Value, NotPaths: t.NotPaths.Value}
+		if len(t.Defaults.Value) > 0 {
+			defaults[name] = t.Defaults.Value
+		}
 	}
+	return rules, defaults, nil
+}
+
+// widen says how one more directory is opened, where the roots came from: another source would take the place of theirs.
+func (r *running) widen(dir string) string {
+	plan := r.plan.Load()
+	dir = guard.ShellQuote(dir)
+	switch plan.Source {
+	case config.FromArguments:
+		return "add " + dir + " to the server's own arguments"
+	case config.FromFile:
+		add := "rootbound roots add "
+		if file, err := r.app.system().UserFile(); err != nil || plan.RootsFile != file {
+			add += "--config " + guard.ShellQuote(plan.RootsFile) + " "
+		}
+		if plan.OwnRoots { // else it would be the beginning of a list that takes the place of the one for all
+			add += "--server " + guard.ShellQuote(plan.Server) + " "
+		}
+		return add + dir
+	case config.FromWorkspace:
+		all := ""
+		for _, d := range plan.Roots.Dirs() {
+			all += "--root " + guard.ShellQuote(d.Path) + " "
+		}
+		return all + "--root " + dir
+	}
+	return "--root " + dir + ", beside the options that are there"
 }
 
 // serve serves the client on standard input and output until it closes, a signal comes or the server is lost, follows the
@@ -362,6 +372,7 @@ func (r *running) serve(ctx context.Context, f config.Flags, plan *config.Plan, 
 	}
 	watch, stop := context.WithCancel(ctx)
 	go r.guard.Watch(watch)
+	f.Server, f.ForAll = plan.Server, plan.Server == "" // also when one is added to the file, where it was the only one
 	go config.Watch(watch, r.app.system(), f, plan, r.changed)
 	if path := r.log.Path(); path != "" {
 		go calllog.Prune(filepath.Dir(path), r.policy) // what cannot be removed now is removed another time
@@ -399,14 +410,42 @@ func (r *running) changed(plan *config.Plan, err error) {
 		r.fault = err.Error()
 		return
 	}
+	tools, defaults, err := toolRules(plan)
+	if err != nil {
+		r.changed(plan, err)
+		return
+	}
 	r.fault = ""
+	before := r.plan.Swap(plan)
+	rules := r.rules // what the server is stays as it was started
+	rules.Tools = tools
+	r.guard.SetRules(rules, defaults)
 	r.guard.Configure(plan.Roots)
-	for i, row := range plan.Show() {
-		if old := r.shown; i < len(old) && old[i].Key == row.Key && old[i].Value != row.Value && !strings.HasPrefix(row.Key, "roots") && row.Key != "active" {
-			r.report("%s is %s now, which holds from the next start of this guard on", row.Key, row.Value)
+	var now, later []string
+	for _, row := range plan.Changed(before) {
+		text := fmt.Sprintf("%s = %q", row.Key, row.Value)
+		if row.Value == "" {
+			text = row.Key + " taken out"
+		}
+		switch key := row.Key; {
+		case key == "active", key == "roots", strings.HasPrefix(key, "roots["): // the guard says what that changes
+		case strings.HasPrefix(key, "tool."):
+			now = append(now, text)
+		default:
+			later = append(later, text)
 		}
 	}
-	r.shown = plan.Show()
+	if len(now) > 0 {
+		r.report("the configuration changed, which holds now: %s", strings.Join(now, ", "))
+	}
+	if len(later) > 0 {
+		r.report("the configuration changed, which holds from the next start of this guard on: %s", strings.Join(later, ", "))
+	}
+	for _, note := range plan.Notes {
+		if !slices.Contains(before.Notes, note) {
+			r.report("%s", note)
+		}
+	}
 }
 
 // openLog opens the log of this run.

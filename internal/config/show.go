@@ -13,6 +13,32 @@ type Row struct {
 	Key, Value, Origin string
 }
 
+// Changed returns the rows of p that are not those of before, and the keys that are gone, with an empty value.
+func (p *Plan) Changed(before *Plan) []Row {
+	old := map[string]string{}
+	for _, r := range before.Show() {
+		old[r.Key] = r.Value
+	}
+	for name, value := range before.Command.Env { // Show does not say them
+		old["env."+name] = value
+	}
+	var changed []Row
+	for _, r := range p.Show() {
+		value := r.Value
+		if name, ok := strings.CutPrefix(r.Key, "env."); ok {
+			value = p.Command.Env[name]
+		}
+		if was, ok := old[r.Key]; !ok || was != value {
+			changed = append(changed, r)
+		}
+		delete(old, r.Key)
+	}
+	for _, key := range slices.Sorted(maps.Keys(old)) {
+		changed = append(changed, Row{Key: key})
+	}
+	return changed
+}
+
 // Show returns what holds, one row for each value, in a fixed order.
 func (p *Plan) Show() []Row {
 	var rows []Row

@@ -19,6 +19,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rootbound/rootbound/internal/calllog"
@@ -69,6 +70,8 @@ type Guard struct {
 	opt     Options
 	catalog *pathargs.Catalog
 
+	rules atomic.Pointer[rules]
+
 	mu         sync.Mutex
 	configured roots.Set
 	consented  roots.Set
@@ -76,6 +79,17 @@ type Guard struct {
 	restarting sync.Mutex // held while it is started again
 	damaged    string     // what was wrong with the consents when they were read last
 	sessions   map[*exchange.Session]*session
+}
+
+// rules are what is done with the arguments of calls.
+type rules struct {
+	paths    pathargs.Rules
+	defaults map[string]map[string]string
+}
+
+// SetRules puts other rules for the arguments of calls in force, as Options.Paths and Options.Defaults.
+func (g *Guard) SetRules(paths pathargs.Rules, defaults map[string]map[string]string) {
+	g.rules.Store(&rules{paths, defaults})
 }
 
 // New makes a guard.
@@ -93,6 +107,7 @@ func New(o Options) *Guard {
 		o.Now = time.Now
 	}
 	g := &Guard{opt: o, catalog: new(pathargs.Catalog), configured: o.Configured, sessions: map[*exchange.Session]*session{}}
+	g.SetRules(o.Paths, o.Defaults)
 	g.consent()
 	return g
 }
@@ -157,7 +172,7 @@ func (g *Guard) effective() roots.Set {
 // Again reports whether a subscription of the client still is to what holds now, so that it may be made again with a server
 // that was started again. One that is not is told and logged.
 func (g *Guard) Again(m *wire.Message) bool {
-	args, err := pathargs.Find(m.Method(), m.Params(), g.catalog, g.opt.Paths)
+	args, err := pathargs.Find(m.Method(), m.Params(), g.catalog, g.rules.Load().paths)
 	if err == nil && len(pathargs.Judge(args, g.effective(), g.opt.Process).Refused()) == 0 {
 		return true
 	}

@@ -70,7 +70,7 @@ func (g *Guard) againStage(next exchange.Handler) exchange.Handler {
 
 func (g *Guard) judge(ctx context.Context, r *exchange.Request, next exchange.Handler, reply func(exchange.Outcome)) {
 	r = g.fillDefaults(r)
-	args, err := pathargs.Find(r.Msg.Method(), r.Msg.Params(), g.catalog, g.opt.Paths)
+	args, err := pathargs.Find(r.Msg.Method(), r.Msg.Params(), g.catalog, g.rules.Load().paths)
 	if err != nil {
 		r.Trail.Add(exchange.Note{Stage: "paths", Denied: true, Code: "arguments", Text: err.Error()})
 		reply(exchange.Refused(r, fmt.Sprintf("Refused by Rootbound (call %s): %v.", r.Trail.ID, err), []byte(`{"reason":"arguments"}`)))
@@ -234,11 +234,12 @@ func rootName(d roots.Dir) string {
 
 // fillDefaults gives a call the arguments that the configuration has for it and the client left out.
 func (g *Guard) fillDefaults(r *exchange.Request) *exchange.Request {
-	if len(g.opt.Defaults) == 0 || r.Msg.Method() != "tools/call" {
+	defaults := g.rules.Load().defaults
+	if len(defaults) == 0 || r.Msg.Method() != "tools/call" {
 		return r
 	}
 	for _, tool := range []string{wire.GetString(r.Msg.Params(), "name"), "*"} {
-		for arg, value := range g.opt.Defaults[tool] {
+		for arg, value := range defaults[tool] {
 			if _, given := wire.Get(r.Msg.Params(), "arguments", arg); given {
 				continue
 			}
