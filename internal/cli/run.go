@@ -171,7 +171,7 @@ func (a *app) run(ctx context.Context, f config.Flags) error {
 	process := transport.NewProcess(func() (transport.Command, error) {
 		return r.command(command, dir)
 	}, transport.ProcessOptions{
-		Strict: plan.StrictProtocol.Value, Report: r.report,
+		Strict: plan.StrictProtocol.Value, Report: r.report, Note: r.note,
 		Again: func(m *wire.Message) bool { return r.guard.Again(m) },
 		Exited: func(e *transport.ExitError, lost bool) {
 			r.report("%s", e.Error())
@@ -264,6 +264,13 @@ func (r *running) report(format string, v ...any) {
 	}
 	r.warn(text)
 	if err := r.log.Append(&calllog.Record{Kind: calllog.Note, Code: "protocol", Reason: text}); err != nil {
+		r.warn("the log: " + err.Error())
+	}
+}
+
+// note takes what is only for the log.
+func (r *running) note(format string, v ...any) {
+	if err := r.log.Append(&calllog.Record{Kind: calllog.Note, Code: "protocol", Reason: fmt.Sprintf(format, v...)}); err != nil {
 		r.warn("the log: " + err.Error())
 	}
 }

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/rootbound/rootbound/internal/wire"
@@ -30,7 +31,15 @@ type Open struct {
 	list  []*Pending
 	byKey map[string]*Pending
 	tally Tally
+	// silent is set when the newest message to the server was one that has no answer, doubt when one was sent since the last
+	// answer with an id.
+	silent, doubt bool
+	// gone are the ids of what was cancelled last, whose answers may still come.
+	gone []string
 }
+
+// maxGone is how many answers that come late are known for that.
+const maxGone = 1024
 
 // Add takes a request in, under an id that no other has.
 func (o *Open) Add(out *wire.Writer, r *Request, reply func(Outcome)) *Pending {
@@ -40,7 +49,8 @@ func (o *Open) Add(out *wire.Writer, r *Request, reply func(Outcome)) *Pending {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for p.key = p.Msg.Key(); o.byKey[p.key] != nil; p.key = p.Msg.Key() {
+	// Nor one whose late answer would be taken for the answer to this one.
+	for p.key = p.Msg.Key(); o.byKey[p.key] != nil || slices.Contains(o.gone, p.key); p.key = p.Msg.Key() {
 		p.Msg = p.Msg.WithID(NewID())
 	}
 	if o.byKey == nil {
@@ -48,6 +58,7 @@ func (o *Open) Add(out *wire.Writer, r *Request, reply func(Outcome)) *Pending {
 	}
 	o.byKey[p.key] = p
 	o.list = append(o.list, p)
+	o.silent = false
 	if !p.subscription() {
 		o.tally.Add()
 	}
@@ -81,18 +92,42 @@ func (o *Open) Take(key string) *Pending {
 	return nil
 }
 
-// TakeClients takes out what the client sent under an id.
+// TakeClients takes out what the client sent under an id and does not wait for any more. An answer to it is Late.
 func (o *Open) TakeClients(key string) *Pending {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.take(o.find(func(p *Pending) bool { return p.Req.Msg.Key() == key }))
+	p := o.take(o.find(func(p *Pending) bool { return p.Req.Msg.Key() == key }))
+	if p != nil {
+		o.gone = append(o.gone[max(0, len(o.gone)+1-maxGone):], p.key)
+	}
+	return p
 }
 
-// TakeOnly takes out the only one that is open: what an answer without an id can mean.
-func (o *Open) TakeOnly() *Pending {
+// Late reports whether m answers something that was cancelled. It does so once for each.
+func (o *Open) Late(m *wire.Message) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.list) != 1 {
+	i := slices.Index(o.gone, m.Key())
+	if i >= 0 {
+		o.gone = slices.Delete(o.gone, i, i+1)
+	}
+	return i >= 0
+}
+
+// Silent says that something was sent to the server that has no answer.
+func (o *Open) Silent() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.silent, o.doubt = true, true
+}
+
+// takeOnly takes out the only one that is open, which an error without an id means, if it means none of the messages that
+// have no answer: some servers give one. So it is not when such a message was sent last; and not when one was sent lately
+// and the error is that of an unknown method, of which the server could have read the id.
+func (o *Open) takeOnly(code string) *Pending {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.list) != 1 || o.silent || o.doubt && code == strconv.Itoa(wire.CodeMethodNotFound) {
 		return nil
 	}
 	return o.take(0)
@@ -102,9 +137,13 @@ func (o *Open) TakeOnly() *Pending {
 // none.
 func (o *Open) TakeAnswered(m *wire.Message) (*Pending, *wire.Message) {
 	if id := m.ID(); id != nil && string(id) != "null" {
+		o.mu.Lock()
+		o.doubt = false
+		o.mu.Unlock()
 		return o.Take(m.Key()), m
 	}
-	p := o.TakeOnly()
+	code, _ := wire.Get(m.Error(), "code")
+	p := o.takeOnly(string(code))
 	if p != nil {
 		m = wire.NewErrorObject(p.Msg.ID(), m.Error())
 	}
@@ -119,9 +158,11 @@ func (o *Open) Enter(out *wire.Writer, r *Request, reply func(Outcome)) (m *wire
 		return o.Add(out, r, reply).Msg, nil
 	case r.Msg.Method() == "notifications/cancelled":
 		ended, m = o.cancel(r.Msg)
-		return m, ended
+	default:
+		m = r.Msg
 	}
-	return r.Msg, nil
+	o.Silent()
+	return m, ended
 }
 
 // cancel takes out what a cancellation of the client names, and returns the cancellation with the id under which that was

@@ -17,6 +17,8 @@ type ServerOptions struct {
 	Strict bool
 	// Report is told of oddities that nobody else hears of; nil drops them.
 	Report func(format string, args ...any)
+	// Note is told of what is only for the log; nil drops it.
+	Note func(format string, args ...any)
 	// Again says whether a subscription of the client may be made again with a new process; nil is always.
 	Again func(m *wire.Message) bool
 }
@@ -27,6 +29,7 @@ type ServerOptions struct {
 type Server struct {
 	strict bool
 	report func(string, ...any)
+	note   func(string, ...any)
 	again  func(*wire.Message) bool
 
 	mu     sync.Mutex
@@ -41,6 +44,9 @@ type Server struct {
 	revision                       string
 }
 
+// maxAsked is how many questions of a server may be open: each is kept until its client answers.
+const maxAsked = 1024
+
 // asked is a question of the server that is open.
 type asked struct {
 	out      *wire.Writer // of the process that asked
@@ -52,10 +58,13 @@ func NewServer(o ServerOptions) *Server {
 	if o.Report == nil {
 		o.Report = func(string, ...any) {}
 	}
+	if o.Note == nil {
+		o.Note = func(string, ...any) {}
+	}
 	if o.Again == nil {
 		o.Again = func(*wire.Message) bool { return true }
 	}
-	return &Server{strict: o.Strict, report: o.Report, again: o.Again, asked: map[string]*asked{}}
+	return &Server{strict: o.Strict, report: o.Report, note: o.Note, again: o.Again, asked: map[string]*asked{}}
 }
 
 // Handle implements exchange.Handler.
@@ -138,6 +147,7 @@ func (s *Server) Connect(out *wire.Writer, ready func()) {
 			go ready()
 			return
 		}
+		s.open.Silent()
 		out.Put(s.initialized)
 		for _, m := range again {
 			out.Put(s.ours(m, func(exchange.Outcome) {}).Msg)
@@ -242,7 +252,15 @@ func (s *Server) receiveBatch(m *wire.Message) {
 
 func (s *Server) response(m *wire.Message) {
 	p, m := s.open.TakeAnswered(m)
-	if p == nil {
+	switch {
+	case p != nil:
+	case s.open.Late(m):
+		s.note("the server answered %.60q, which was cancelled; the answer was dropped", m.ID())
+		return
+	case m.Error() != nil && (m.ID() == nil || string(m.ID()) == "null"):
+		s.report("the server sent an error that belongs to no request, maybe to a notification: %.200q; it was dropped", wire.GetString(m.Error(), "message"))
+		return
+	default:
 		s.report("the server answered %.60q, which is not open; the answer was dropped", m.ID())
 		return
 	}
@@ -292,14 +310,20 @@ func (s *Server) question(m *wire.Message) {
 	}
 	if s.asked[key] != nil {
 		s.mu.Unlock()
-		out.Queue(wire.NewError(m.ID(), wire.CodeInvalidRequest, "rootbound: a request with this id is still open", nil))
+		s.answer(out, wire.NewError(m.ID(), wire.CodeInvalidRequest, "rootbound: a request with this id is still open", nil))
+		return
+	}
+	if len(s.asked) >= maxAsked {
+		s.mu.Unlock()
+		s.report("the server has %d questions without an answer; it gets no more through until some are answered", maxAsked)
+		s.answer(out, wire.NewError(m.ID(), wire.CodeInternal, "rootbound: too many of your requests are not answered yet", []byte(`{"reason":"too many questions"}`)))
 		return
 	}
 	caller := s.carrier(m.Method())
 	associated := s.open.Find(func(*exchange.Pending) bool { return true }) != nil
 	if caller == nil || s.strict && !associated && m.Method() != "ping" {
 		s.mu.Unlock()
-		out.Queue(s.refuseQuestion(m, caller != nil))
+		s.answer(out, s.refuseQuestion(m, caller != nil))
 		return
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -313,10 +337,16 @@ func (s *Server) question(m *wire.Message) {
 		}
 		s.mu.Unlock()
 		if ctx.Err() == nil {
-			out.Queue(answerTo(m, answers[0]))
+			s.answer(out, answerTo(m, answers[0]))
 		}
 		cancel(nil)
 	})
+}
+
+// answer answers a question of the server.
+func (s *Server) answer(out *wire.Writer, m *wire.Message) {
+	s.open.Silent()
+	out.Queue(m)
 }
 
 // carrier returns the caller that can be asked method. The caller holds mu.
@@ -366,7 +396,7 @@ func (s *Server) Refuse(r *wire.Refusal) {
 	case p != nil:
 		p.Reply(exchange.Fail(p.Req, wire.CodeInternal, "rootbound: the server's answer was refused: "+r.Reason, nil))
 	case r.Kind == wire.Request && r.ID != nil && out != nil:
-		out.Queue(refusal(r))
+		s.answer(out, refusal(r))
 		fallthrough
 	default:
 		s.report("a message of the server was refused: %s", r.Reason)

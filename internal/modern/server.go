@@ -13,6 +13,7 @@ import (
 // at a time.
 type Server struct {
 	report func(string, ...any)
+	note   func(string, ...any)
 	again  func(*wire.Message) bool
 
 	mu      sync.Mutex
@@ -25,6 +26,8 @@ type Server struct {
 type ServerOptions struct {
 	// Report is told of oddities that nobody else hears of; nil drops them.
 	Report func(format string, args ...any)
+	// Note is told of what is only for the log; nil drops it.
+	Note func(format string, args ...any)
 	// Again says whether a subscription of the client may be made again with a new process; nil is always.
 	Again func(m *wire.Message) bool
 }
@@ -34,10 +37,13 @@ func NewServer(o ServerOptions) *Server {
 	if o.Report == nil {
 		o.Report = func(string, ...any) {}
 	}
+	if o.Note == nil {
+		o.Note = func(string, ...any) {}
+	}
 	if o.Again == nil {
 		o.Again = func(*wire.Message) bool { return true }
 	}
-	return &Server{report: o.Report, again: o.Again, resumed: map[string]bool{}}
+	return &Server{report: o.Report, note: o.Note, again: o.Again, resumed: map[string]bool{}}
 }
 
 // Connect says where the server's messages go from now on. Subscriptions of a process that was replaced are made again.
@@ -140,7 +146,15 @@ func (s *Server) Receive(m *wire.Message) {
 
 func (s *Server) response(m *wire.Message) {
 	p, m := s.open.TakeAnswered(m)
-	if p == nil {
+	switch {
+	case p != nil:
+	case s.open.Late(m):
+		s.note("the server answered %.60q, which was cancelled; the answer was dropped", m.ID())
+		return
+	case m.Error() != nil && (m.ID() == nil || string(m.ID()) == "null"):
+		s.report("the server sent an error that belongs to no request, maybe to a notification: %.200q; it was dropped", wire.GetString(m.Error(), "message"))
+		return
+	default:
 		s.report("the server answered %.60q, which is not open; the answer was dropped", m.ID())
 		return
 	}

@@ -38,6 +38,8 @@ type ProcessOptions struct {
 	Strict bool
 	// Report is told of oddities that nobody else hears of; nil drops them.
 	Report func(format string, args ...any)
+	// Note is told of what is only for the log; nil drops it.
+	Note func(format string, args ...any)
 	// Again says whether a subscription of the client may be made again with a server that was started again; nil is always.
 	Again func(m *wire.Message) bool
 	// Exited, if set, is told when a child ended that nobody wanted to end. Lost says that the session was lost with it:
@@ -152,8 +154,8 @@ func NewProcess(command func() (Command, error), o ProcessOptions) *Process {
 	}
 	return &Process{
 		opt: o, command: command,
-		legacy: legacy.NewServer(legacy.ServerOptions{Strict: o.Strict, Report: o.Report, Again: o.Again}),
-		modern: modern.NewServer(modern.ServerOptions{Report: o.Report, Again: o.Again}),
+		legacy: legacy.NewServer(legacy.ServerOptions{Strict: o.Strict, Report: o.Report, Note: o.Note, Again: o.Again}),
+		modern: modern.NewServer(modern.ServerOptions{Report: o.Report, Note: o.Note, Again: o.Again}),
 	}
 }
 

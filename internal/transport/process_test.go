@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -42,7 +44,9 @@ func guardMain(path string) int {
 func passthrough(o ProcessOptions) mcptest.Guard {
 	return func(t *testing.T, args, env []string) (io.WriteCloser, io.Reader) {
 		o := o
-		o.Report = func(f string, a ...any) { t.Logf("report: "+f, a...) }
+		if o.Report == nil {
+			o.Report = func(f string, a ...any) { t.Logf("report: "+f, a...) }
+		}
 		p := NewProcess(func() (Command, error) { return Command{Args: args, Env: env}, nil }, o)
 		inR, inW := io.Pipe()
 		outR, outW := io.Pipe()
@@ -118,5 +122,38 @@ func TestACommandThatCannotBeStartedIsAnErrorWithItsName(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), `/nowhere/server`) || !strings.Contains(out.String(), `"id":1`) {
 		t.Errorf("got %s", out.String())
+	}
+}
+
+// What is dropped is told where it is to be seen: an answer that comes late in the log alone, an error of nobody to the
+// person, too.
+func TestWhatIsDroppedIsTold(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ file, report, note string }{
+		{"late", "", "answered \"2\", which was cancelled"},
+		{"null-id", "an error that belongs to no request", ""},
+	} {
+		var mu sync.Mutex
+		var reports, notes strings.Builder
+		to := func(b *strings.Builder) func(string, ...any) {
+			return func(f string, a ...any) {
+				mu.Lock()
+				defer mu.Unlock()
+				fmt.Fprintf(b, f+"\n", a...)
+			}
+		}
+		text, err := os.ReadFile(filepath.Join("testdata", tt.file+".transcript"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		mcptest.Play(t, string(text), nil, passthrough(ProcessOptions{Report: to(&reports), Note: to(&notes)}))
+		mu.Lock()
+		if got := reports.String(); (got == "") != (tt.report == "") || !strings.Contains(got, tt.report) {
+			t.Errorf("%s: reported %q, want %q", tt.file, got, tt.report)
+		}
+		if got := notes.String(); (got == "") != (tt.note == "") || !strings.Contains(got, tt.note) {
+			t.Errorf("%s: noted %q, want %q", tt.file, got, tt.note)
+		}
+		mu.Unlock()
 	}
 }
