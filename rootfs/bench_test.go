@@ -26,7 +26,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 	run("os.Open", func() (*os.File, error) { return os.Open(path) })
 	for _, portable := range []bool{false, true} {
-		f, err := Open(roots.NewSet(d), Options{portable: portable})
+		f, err := Open(roots.NewSet(d), Options{by: map[bool]implementation{false: best, true: osRoot}[portable]})
 		if err != nil {
 			b.Fatal(err)
 		}

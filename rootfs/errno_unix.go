@@ -11,6 +11,12 @@ func codeOfErrno(err error) Code {
 	switch {
 	case errors.Is(err, syscall.ENOTDIR):
 		return NotDirectory
+	case errors.Is(err, syscall.EISDIR):
+		return IsDirectory
+	case errors.Is(err, syscall.EXDEV):
+		return CrossDevice
+	case errors.Is(err, syscall.EROFS):
+		return Permission
 	case errors.Is(err, syscall.ELOOP):
 		return Loop
 	case errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, syscall.EINVAL):
@@ -20,3 +26,5 @@ func codeOfErrno(err error) Code {
 	}
 	return IO
 }
+
+func isNotEmpty(err error) bool { return errors.Is(err, syscall.ENOTEMPTY) }

@@ -24,12 +24,36 @@ const (
 	SpecialFile Code = "special_file"
 	// Loop: the path goes through too many links.
 	Loop Code = "loop"
-	// Permission: this process or this root's rights do not allow it.
+	// Permission: this process may not do it, or this root's rights do not allow to read.
 	Permission Code = "permission"
 	// InvalidPath: empty, too long, or with a character that no name can hold.
 	InvalidPath Code = "invalid_path"
-	// Changed: the path changed under the walk, again and again.
+	// Changed: the path changed again and again while it was looked for, or the file is not what it was.
 	Changed Code = "changed"
+	// Exists: there is something at this path already.
+	Exists Code = "exists"
+	// ReadOnly: this root's rights do not allow it.
+	ReadOnly Code = "read_only"
+	// NotEmpty: the directory to be removed holds something.
+	NotEmpty Code = "not_empty"
+	// TooLarge: more bytes than the bound allows.
+	TooLarge Code = "too_large"
+	// AmbiguousName: nothing has exactly this name, and several have it in other characters of the same meaning.
+	AmbiguousName Code = "ambiguous_name"
+	// Denied: Options.Deny says so, or the name is one of this package's own.
+	Denied Code = "denied"
+	// CrossDevice: it cannot be moved in one step, because the two places are in different file systems.
+	CrossDevice Code = "cross_device"
+	// Budget: it would take more steps than the bound allows.
+	Budget Code = "budget"
+	// IsRoot: it is a root, or holds one, and stays where it is.
+	IsRoot Code = "is_root"
+	// IntoItself: a directory was to be moved beneath itself.
+	IntoItself Code = "into_itself"
+	// HardLink: a file with several names, under Options.StrictLinks.
+	HardLink Code = "hard_link"
+	// Mount: in another file system, or behind a mount point, under Options.NoMounts.
+	Mount Code = "mount"
 	// IO: anything else; Err says what.
 	IO Code = "io"
 )
@@ -43,13 +67,26 @@ var texts = map[Code]string{
 	Loop:         "too many links",
 	Permission:   "permission denied",
 	InvalidPath:  "not a valid path",
-	Changed:      "it changes too fast",
+	Changed:      "it has changed meanwhile",
+
+	Exists:        "it exists already",
+	ReadOnly:      "what this root allows is to read",
+	NotEmpty:      "the directory is not empty",
+	TooLarge:      "too large",
+	AmbiguousName: "several names are written like this one, in other characters",
+	Denied:        "this name is not served",
+	CrossDevice:   "it cannot be moved into another file system",
+	Budget:        "too many entries",
+	IsRoot:        "it is a root, or holds one",
+	IntoItself:    "a directory cannot be moved into itself",
+	HardLink:      "a file with several names",
+	Mount:         "behind a mount point",
 }
 
 // Error is the error of every operation on a path. Its text names the path as it was given and nothing else: neither
 // where a link leads nor where a root is.
 type Error struct {
-	Op   string // "opening", "describing", "listing"
+	Op   string // "opening", "listing", "replacing" and the like
 	Path string // as it was given
 	Code Code
 	Err  error // set for IO only
@@ -65,13 +102,15 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is makes errors.Is work with codes, fs.ErrNotExist and fs.ErrPermission.
+// Is makes errors.Is work with codes, fs.ErrNotExist, fs.ErrExist and fs.ErrPermission.
 func (e *Error) Is(target error) bool {
 	switch target {
 	case fs.ErrNotExist:
 		return e.Code == NotFound
+	case fs.ErrExist:
+		return e.Code == Exists
 	case fs.ErrPermission:
-		return e.Code == Permission
+		return e.Code == Permission || e.Code == ReadOnly || e.Code == Denied
 	}
 	return target == e.Code
 }
@@ -81,26 +120,38 @@ func (c Code) Error() string { return texts[c] }
 
 // asError makes the Error that the caller sees.
 func asError(op, path string, err error) error {
-	code := codeOf(err)
-	e := &Error{Op: op, Path: path, Code: code}
-	if code == IO {
-		// A PathError names where we looked, which is not the caller's path.
-		var p *fs.PathError
-		if errors.As(err, &p) {
-			err = p.Err
-		}
-		e.Err = err
+	var f foreign
+	if errors.As(err, &f) {
+		return f.error
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e // of another path, which it names
+	}
+	e = &Error{Op: op, Path: path, Code: codeOf(err)}
+	if e.Code == IO {
+		e.Err = bare(err)
 	}
 	return e
 }
 
 func codeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
 	var code Code
+	var e *Error
 	switch {
 	case errors.As(err, &code):
 		return code
+	case errors.As(err, &e):
+		return e.Code
 	case errors.Is(err, fs.ErrNotExist):
 		return NotFound
+	case isNotEmpty(err): // before ErrExist, which it also is
+		return NotEmpty
+	case errors.Is(err, fs.ErrExist):
+		return Exists
 	case errors.Is(err, fs.ErrPermission):
 		return Permission
 	}

@@ -26,10 +26,20 @@ const (
 // Options of an FS. The zero value is safe.
 type Options struct {
 	Links Links
+	// StrictLinks refuses regular files with more than one name, to read and to replace: HardLink.
+	StrictLinks bool
+	// NoMounts refuses to cross a mount point beneath a root: Mount.
+	NoMounts bool
+	// Deny says which names are not served: Denied, for them and for all beneath, to open, write, create, move and remove.
+	// They are listed and described, not entered. A name is beneath a root (the deepest one), with slashes, without links,
+	// and as it is on the disk; where names fold, with the letters it was asked for. It must be safe for concurrent use.
+	// nil denies nothing.
+	Deny func(name string) bool
 
-	// For tests: to take os.Root also where the kernel can do better, and to ask the system whether a path names a root
-	// in other letters.
-	portable, fold bool
+	// For tests: to take what is not the best implementation, and to ask the system whether a path names a root in other
+	// letters.
+	by   implementation
+	fold bool
 }
 
 // FS reaches files inside a set of roots. Its methods take an absolute path under any spelling of a root, or a relative
@@ -46,9 +56,9 @@ type FS struct {
 
 // root is one opened root.
 type root struct {
-	handle    // nil when the root allows nothing: a hole in another
+	directory // nil when the root allows nothing: a hole in another
 	dir       roots.Dir
-	info      fs.FileInfo // of the directory that is held open
+	is        fs.FileInfo // of the directory that is held open
 	at        position    // of that directory
 	only      string      // the one name in it that counts, when the root is a file
 	spellings []position  // of the root, in every spelling
@@ -116,13 +126,17 @@ func openRoot(d roots.Dir, o Options) (*root, error) {
 	}
 	var err error
 	if d.Access == 0 {
-		r.info, _ = os.Lstat(d.Path)
+		r.is, _ = os.Lstat(d.Path)
 		return r, nil
 	}
-	if r.handle, err = openHandle(path, o.portable); err != nil {
+	var h how
+	if o.NoMounts {
+		h = sameMount
+	}
+	if r.directory, err = openDirectory(path, h, o.by); err != nil {
 		return nil, err
 	}
-	if r.info, _, err = r.look("."); err == nil && !d.File && d.ID != (roots.FileID{}) && identify(path, r.info) != d.ID {
+	if r.is, err = r.directory.info(); err == nil && !d.File && d.ID != (roots.FileID{}) && identify(path, r.is) != d.ID {
 		err = errReplaced
 	}
 	if err != nil {
@@ -144,7 +158,7 @@ func (f *FS) Close() error {
 	f.closed = true
 	var errs []error
 	for _, r := range f.roots {
-		if r.handle != nil {
+		if r.directory != nil {
 			errs = append(errs, r.close())
 		}
 	}
@@ -155,72 +169,204 @@ func (f *FS) Close() error {
 // IsDirectory. The caller closes the file, which has no name.
 func (f *FS) Open(path string) (*os.File, error) {
 	var file *os.File
-	err := f.reach("opening", path, func(r *root, name string) (err error) {
-		file, err = r.open(name, false)
-		return err
+	err := f.reach("opening", path, 0, func(p place) error {
+		if p.denied {
+			return Denied
+		}
+		return f.at(p, func(d directory, name string) (err error) {
+			file, err = f.openIn(d, name)
+			return err
+		})
 	})
+	return file, err
+}
+
+// openIn opens a regular file whose name may be served.
+func (f *FS) openIn(d directory, name string) (*os.File, error) {
+	file, err := d.open(name)
+	if err == nil && f.options.StrictLinks {
+		if n, e := names(file); e != nil || n > 1 {
+			file.Close()
+			return nil, HardLink
+		}
+	}
 	return file, err
 }
 
 // Stat describes what a path leads to, whatever it is, without opening it.
 func (f *FS) Stat(path string) (fs.FileInfo, error) {
 	var info fs.FileInfo
-	err := f.reach("describing", path, func(r *root, name string) error {
-		i, link, err := r.look(name)
-		if link != "" {
-			return errLink
-		}
-		info = i
-		return err
+	err := f.reach("describing", path, 0, func(p place) error {
+		return f.at(p, func(d directory, name string) error {
+			i, link, err := d.look(name)
+			if link != "" {
+				return errLink
+			}
+			info = i
+			return err
+		})
 	})
 	return info, err
 }
 
-// ReadDir lists a directory by name. Links are listed as links.
+// Lstat describes what has a name, a link itself, and says the text of a link that ends inside the roots.
+func (f *FS) Lstat(path string) (fs.FileInfo, string, error) {
+	var info fs.FileInfo
+	var link string
+	err := f.reach("describing", path, lastLink, func(p place) error {
+		return f.at(p, func(d directory, name string) (err error) {
+			info, link, err = d.look(name)
+			return err
+		})
+	})
+	if link != "" {
+		if _, err := f.Stat(path); err != nil {
+			link = ""
+		}
+	}
+	return info, link, err
+}
+
+// ReadDir lists a directory by name. Links are listed as links. The files that this package makes for itself are not
+// listed.
 func (f *FS) ReadDir(path string) ([]Entry, error) {
 	var entries []Entry
-	err := f.reach("listing", path, func(r *root, name string) (err error) {
-		entries, err = r.entries(name)
-		return err
+	err := f.reach("listing", path, 0, func(p place) error {
+		if p.denied {
+			return Denied
+		}
+		return f.at(p, func(d directory, name string) error {
+			s, err := f.enter(p.root, d, name, toList)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			entries, err = list(s)
+			return err
+		})
 	})
 	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
 	return entries, err
 }
 
+// list leaves out our own names.
+func list(d directory) ([]Entry, error) {
+	entries, err := d.entries()
+	cleanTemporary(d, entries)
+	return slices.DeleteFunc(entries, func(e Entry) bool { return reserved(e.Name) }), err
+}
+
 // maxPath is the longest path, in bytes, that is looked at: as long as the longest that Linux takes.
 const maxPath = 4096
 
-// reach finds where path leads and does something there, or makes an Error. The name that do gets has no link in it, or
-// had none a moment ago; when do answers errLink it is searched for again.
-func (f *FS) reach(op, path string, do func(r *root, name string) error) error {
+// reach finds where path leads and does something there, or makes an Error. The place's name has no link in it, or had
+// none a moment ago; when do answers errLink it is searched for again.
+func (f *FS) reach(op, path string, e end, do func(p place) error) error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	if f.closed {
 		return asError(op, path, fs.ErrClosed)
 	}
+	return f.seek(op, path, e, do)
+}
+
+func (f *FS) seek(op, path string, e end, do func(p place) error) error {
 	top, elems, err := parse(path)
 	if err != nil {
 		return asError(op, path, err)
 	}
 	err = errLink
-	for _, p := range f.plain(top, elems) {
-		if err = do(p.root, p.name); codeOf(err) != NotFound {
-			break
+	if e&missing == 0 {
+		for _, p := range f.plain(top, elems) {
+			if err = do(p); !notFound(err) {
+				break
+			}
+		}
+		if notFound(err) && !ascii(path) {
+			err = errLink // it may have another spelling
 		}
 	}
-	for try := 0; err == errLink || err == Changed; try++ {
+	for try := 0; err == errLink; try++ {
 		if try == 16 {
 			return asError(op, path, Changed)
 		}
 		var p place
-		if p, err = f.find(top, elems); err == nil {
-			err = do(p.root, p.name)
+		if p, err = f.find(top, elems, e); err == nil {
+			err = do(p)
 		}
 	}
 	if err != nil {
 		return asError(op, path, err)
 	}
 	return nil
+}
+
+// notFound leaves out what another path than the one that is sought has said.
+func notFound(err error) bool {
+	var e *Error
+	return codeOf(err) == NotFound && !errors.As(err, &e)
+}
+
+// at gives do the directory that a place's name is reached from. Where roots nest it goes there step by step, holding
+// each directory, so that no exchange of directories leads from one root's rights into another root.
+func (f *FS) at(p place, do func(d directory, name string) error) error {
+	if !f.nested || p.name == "." {
+		return do(p.root, p.name)
+	}
+	return f.hold(p, do)
+}
+
+// hold opens the directory that a place, which is no root's top, lies in. name is one element.
+func (f *FS) hold(p place, do func(d directory, name string) error) error {
+	elems := append(strings.Split(p.name, "/"), p.rest...)
+	if p.name == "." {
+		elems = elems[1:]
+	}
+	last := len(elems) - 1
+	if !f.nested {
+		d, err := p.root.sub(join(elems[:last]), 0)
+		if err != nil {
+			return err
+		}
+		defer d.close()
+		return do(d, elems[last])
+	}
+	d, err := p.root.sub(".", 0)
+	if err != nil {
+		return err
+	}
+	for _, e := range elems[:last] {
+		next, err := f.enter(p.root, d, e, 0)
+		d.close()
+		if err != nil {
+			return err
+		}
+		d = next
+	}
+	defer d.close()
+	return do(d, elems[last])
+}
+
+// enter opens a directory in one of r's, and sees to it that it is not another root.
+func (f *FS) enter(r *root, d directory, name string, h how) (directory, error) {
+	s, err := d.sub(name, h)
+	if err != nil || !f.nested {
+		return s, err
+	}
+	info, err := s.info()
+	if err == nil && f.isRoot(info, r) {
+		err = errLink
+	}
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// isRoot says whether a directory is a root other than r.
+func (f *FS) isRoot(info fs.FileInfo, r *root) bool {
+	return slices.ContainsFunc(f.roots, func(o *root) bool { return o != r && o.only == "" && os.SameFile(info, o.is) })
 }
 
 // parse cuts a path, from a caller or from a link, into what the walk takes: a separator at the end becomes a ".".
@@ -232,6 +378,9 @@ func parse(path string) (top string, elems []string, err error) {
 	for _, e := range elems {
 		if !validName(e) {
 			return "", nil, InvalidPath
+		}
+		if reserved(e) {
+			return "", nil, Denied
 		}
 	}
 	if len(elems) > 0 && os.IsPathSeparator(path[len(path)-1]) {

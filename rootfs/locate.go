@@ -125,7 +125,7 @@ func (l *locator) start(top string) error {
 		return errors.New("it is on another machine, or names a device")
 	}
 	if _, err := os.Lstat(top); err != nil {
-		return plainError(err)
+		return bare(err)
 	}
 	l.top, l.at, l.missing = top, nil, 0
 	return nil
@@ -157,7 +157,7 @@ func (l *locator) follow(todo []string) error {
 			l.missing = 1
 			continue
 		default:
-			return plainError(err)
+			return bare(err)
 		}
 		l.at[len(l.at)-1].info = info
 		if l.ofKernel(info) {
@@ -168,7 +168,7 @@ func (l *locator) follow(todo []string) error {
 		}
 		link, err := os.Readlink(l.path())
 		if err != nil {
-			return plainError(err)
+			return bare(err)
 		}
 		if l.hops++; l.hops > maxHops {
 			return Loop
@@ -248,13 +248,4 @@ func (l *locator) depth(d roots.Dir) (n int, usable bool) {
 		}
 	}
 	return -1, false
-}
-
-// plainError drops the path that the system adds: the caller's is in the text already.
-func plainError(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }

@@ -262,7 +262,7 @@ func FuzzPaths(f *testing.F) {
 	)
 	var both [2]*FS
 	for i := range both {
-		fsys, err := Open(set, Options{portable: i == 1})
+		fsys, err := Open(set, Options{by: []implementation{best, osRoot}[i]})
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -73,13 +73,13 @@ func both(t *testing.T, f func(t *testing.T, open func(*testing.T, Options, ...r
 		t.Run(name, func(t *testing.T) {
 			f(t, func(t *testing.T, o Options, dirs ...roots.Dir) *FS {
 				t.Helper()
-				o.portable = portable
+				o.by = map[bool]implementation{false: best, true: osRoot}[portable]
 				fsys, err := Open(roots.NewSet(dirs...), o)
 				if err != nil {
 					t.Fatal(err)
 				}
 				t.Cleanup(func() { fsys.Close() })
-				if _, ok := fsys.roots[0].handle.(*osRoot); !portable && ok && runtime.GOOS == "linux" {
+				if _, ok := fsys.roots[0].directory.(*rooted); !portable && ok && runtime.GOOS == "linux" {
 					t.Skip("this kernel has no openat2")
 				}
 				return fsys

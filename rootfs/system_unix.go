@@ -3,10 +3,15 @@
 package rootfs
 
 import (
+	"errors"
 	"io/fs"
+	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/rootbound/rootbound/roots"
 )
@@ -47,3 +52,88 @@ func split(path string) (top string, elems []string) {
 
 // validName says whether an element can name something and names only that.
 func validName(e string) bool { return !strings.Contains(e, "\x00") }
+
+// identity is what tells one state of a file from another, beside its size and time.
+func identity(info fs.FileInfo) [4]int64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		sec, nsec := changed(st)
+		return [4]int64{int64(st.Dev), int64(st.Ino), sec, nsec}
+	}
+	return [4]int64{}
+}
+
+// names says how many names a file has.
+func names(f *os.File) (uint64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, errors.ErrUnsupported
+	}
+	return uint64(st.Nlink), nil
+}
+
+var errLocked error = syscall.EWOULDBLOCK
+
+// lock takes the lock of a file, which ends with the process at the latest, or says errLocked.
+func lock(f *os.File) error {
+	return control(f, func(fd int) error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
+}
+
+func control(f *os.File, do func(fd int) error) error {
+	c, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	if e := c.Control(func(fd uintptr) { err = do(int(fd)) }); e != nil {
+		return e
+	}
+	return err
+}
+
+// keep gives a new file what an old one has: owner, attributes, permission bits.
+func keep(f, old *os.File, was fs.FileInfo) error {
+	perm := was.Mode().Perm()
+	st, ok := was.Sys().(*syscall.Stat_t)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	if f.Chown(int(st.Uid), int(st.Gid)) != nil && f.Chown(-1, int(st.Gid)) != nil && int(st.Gid) != gid(f) {
+		perm &^= 0o070 &^ (perm & 0o007 << 3) // another group has no more than everybody
+	}
+	keepAttributes(f, old)
+	return f.Chmod(perm)
+}
+
+func gid(f *os.File) int {
+	if info, err := f.Stat(); err == nil {
+		if st, ok := info.Sys().(*syscall.Stat_t); ok {
+			return int(st.Gid)
+		}
+	}
+	return -1
+}
+
+// mayWrite says whether this process may write a file.
+func mayWrite(f *os.File, info fs.FileInfo) bool {
+	if err := mayWriteByKernel(f); err == nil || errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
+		return err == nil
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return false
+	}
+	groups, _ := os.Getgroups()
+	switch perm := info.Mode().Perm(); {
+	case os.Geteuid() == 0:
+		return true
+	case os.Geteuid() == int(st.Uid):
+		return perm&0o200 != 0
+	case os.Getegid() == int(st.Gid), slices.Contains(groups, int(st.Gid)):
+		return perm&0o020 != 0
+	default:
+		return perm&0o002 != 0
+	}
+}

@@ -2,8 +2,10 @@ package rootfs
 
 import (
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/windows"
 
@@ -64,3 +66,35 @@ func validName(e string) bool {
 	return e == "." || e == ".." ||
 		filepath.IsLocal(e) && !strings.ContainsAny(e, "\x00:*?\"<>|") && !strings.HasSuffix(e, ".") && !strings.HasSuffix(e, " ")
 }
+
+// identity is what tells one state of a file from another, beside its size and time.
+func identity(info fs.FileInfo) [4]int64 {
+	if d, ok := info.Sys().(*syscall.Win32FileAttributeData); ok {
+		return [4]int64{d.CreationTime.Nanoseconds(), int64(d.FileAttributes)}
+	}
+	return [4]int64{}
+}
+
+// names says how many names a file has.
+func names(f *os.File) (uint64, error) {
+	var info windows.ByHandleFileInformation
+	err := windows.GetFileInformationByHandle(windows.Handle(f.Fd()), &info)
+	return uint64(info.NumberOfLinks), err
+}
+
+var errLocked error = windows.ERROR_LOCK_VIOLATION
+
+// lock takes the lock of a file, which ends with the process at the latest, or says errLocked. It is of one byte that no
+// file reaches.
+func lock(f *os.File) error {
+	at := &windows.Overlapped{OffsetHigh: 1 << 30}
+	return windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, at)
+}
+
+// keep gives a new file what an old one has: here, nothing but what it has from its directory.
+func keep(*os.File, *os.File, fs.FileInfo) error { return nil }
+
+// mayWrite says whether this process may write a file.
+func mayWrite(_ *os.File, info fs.FileInfo) bool { return info.Mode().Perm()&0o200 != 0 }
+
+func syncRoot(*os.Root) error { return nil } // Windows has nothing for that

@@ -1,6 +1,7 @@
 package rootfs
 
 import (
+	"context"
 	"io/fs"
 	"os"
 	"slices"
@@ -9,261 +10,218 @@ import (
 	"github.com/rootbound/rootbound/roots"
 )
 
-// maxHops is how many links one path may go through, as on Linux.
-const maxHops = 40
+// Directory is one directory of a Walk.
+type Directory struct {
+	// Path is where it is beneath the start, with slashes; "" for the start itself.
+	Path string
+	// Depth is how many elements Path has.
+	Depth int
+	// Entries are what is in it, by name. None are there when Err is set.
+	Entries []Entry
+	// Err says why it could not be read. It is an *Error that names Path.
+	Err error
+	// Parent is the directory that holds it; nil for the start.
+	Parent *Directory
+	// Value is the visitor's own.
+	Value any
 
-// place is where a path leads: a name beneath one root's handle that has no link in it.
-type place struct {
+	fs   *FS
+	dir  directory
 	root *root
-	name string
+	name []string // beneath the root
 }
 
-// plain finds, by its text alone, the places where a path without "." and ".." may lead. It finds none where a handle would
-// not notice that there is a link after all, nor where roots nest: then every directory on the way has to be asked which
-// it is.
-func (f *FS) plain(top string, elems []string) []place {
-	if f.nested || slices.Contains(elems, ".") || slices.Contains(elems, "..") {
-		return nil
+// Open opens a regular file in the directory, no link. It may be called only inside visit. The caller closes the file.
+func (d *Directory) Open(name string) (*os.File, error) {
+	if err := d.check(name); err != nil {
+		return nil, asError("opening", name, err)
 	}
-	var places []place
-	p := position{top, elems}
-	for _, r := range f.roots {
-		rest := elems
-		if top != "" {
-			i := slices.IndexFunc(r.spellings, p.within)
-			if i < 0 {
-				continue
+	if d.fs.denied(append(slices.Clip(d.name), name)) {
+		return nil, asError("opening", name, Denied)
+	}
+	f, err := d.fs.openIn(d.dir, name)
+	if err == errLink {
+		err = OutsideRoots
+	}
+	if err != nil {
+		return nil, asError("opening", name, err)
+	}
+	return f, nil
+}
+
+// Stat describes what has a name in the directory, a link itself. It may be called only inside visit.
+func (d *Directory) Stat(name string) (fs.FileInfo, error) {
+	err := d.check(name)
+	if err == nil {
+		var info fs.FileInfo
+		if info, _, err = d.dir.look(name); err == nil {
+			return info, nil
+		}
+	}
+	return nil, asError("describing", name, err)
+}
+
+func (d *Directory) check(name string) error {
+	switch {
+	case d.dir == nil:
+		return NotFound
+	case name == "" || name == "." || name == ".." || !validName(name) || strings.ContainsFunc(name, func(r rune) bool { return r < 256 && os.IsPathSeparator(uint8(r)) }):
+		return InvalidPath
+	case reserved(name):
+		return Denied
+	}
+	return nil
+}
+
+// WalkOptions bound a Walk. The zero value bounds nothing.
+type WalkOptions struct {
+	// MaxEntries is how many entries are read in all; the directory that reaches it is the last.
+	MaxEntries int64
+	// MaxDepth is how deep directories are entered: with 1, the start and what is in it.
+	MaxDepth int
+	// Workers is how many goroutines walk; 0 means GOMAXPROCS.
+	Workers int
+	// Unsorted leaves Entries in the order of the directory.
+	Unsorted bool
+}
+
+// Walked says what a Walk has seen.
+type Walked struct {
+	Entries, Directories int64
+	Unreadable           int64 // directories that came with Err
+	Cut                  bool  // MaxEntries ended it
+	TooDeep              int64 // directories that MaxDepth kept it from entering
+}
+
+// Walk calls visit once for each directory beneath path, from several goroutines at once, parents before children. visit
+// returns the entries whose directories are to be entered; what is no directory among them is passed over. Links are never entered, nor what Options.Deny denies, nor a
+// root that allows nothing. A directory that cannot be read comes with Err, and the walk goes on. An error is of the start
+// or of ctx.
+func (f *FS) Walk(ctx context.Context, path string, o WalkOptions, visit func(d *Directory) []Entry) (Walked, error) {
+	var w Walked
+	err := f.reach("walking", path, 0, func(p place) error {
+		if p.denied {
+			return Denied
+		}
+		return f.at(p, func(d directory, name string) error {
+			s, err := f.enter(p.root, d, name, toList)
+			if err != nil {
+				return err
 			}
-			rest = elems[len(r.spellings[i].elems):]
-		}
-		if r.only != "" || r.dir.Access&roots.Read == 0 || !r.strict() {
-			return nil // the walk has the words for it
-		}
-		places = append(places, place{r, join(rest)})
-	}
-	return places
+			start := &Directory{fs: f, dir: s, root: p.root}
+			if p.name != "." {
+				start.name = strings.Split(p.name, "/")
+			}
+			w = Walked{}
+			return f.walk(ctx, start, o, &w, visit)
+		})
+	})
+	return w, err
 }
 
-func join(elems []string) string {
-	if len(elems) == 0 {
-		return "."
+func (f *FS) walk(ctx context.Context, d *Directory, o WalkOptions, w *Walked, visit func(d *Directory) []Entry) error {
+	if d.dir != nil {
+		defer func() { d.dir.close(); d.dir = nil }()
+		var err error
+		if d.Entries, err = list(d.dir); err != nil {
+			d.Entries, d.Err = nil, asError("listing", d.Path, err)
+		}
 	}
-	return strings.Join(elems, "/")
-}
-
-// find walks the path element by element. A relative one is looked for in each root; the first root that has it wins,
-// and when none has it the first root's answer counts.
-func (f *FS) find(top string, elems []string) (place, error) {
-	if top != "" {
-		w := walk{fs: f, textEnd: none}
-		return w.run(position{top: top}, elems)
+	if err := ctx.Err(); err != nil {
+		return err
 	}
-	var first error
-	for _, r := range f.roots {
-		if r.handle == nil {
+	w.Directories++
+	if d.Err != nil {
+		w.Unreadable++
+	}
+	if left := o.MaxEntries - w.Entries; o.MaxEntries > 0 && int64(len(d.Entries)) >= left {
+		d.Entries, w.Cut = d.Entries[:left], true
+	}
+	w.Entries += int64(len(d.Entries))
+	if !o.Unsorted {
+		slices.SortFunc(d.Entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	}
+	for _, e := range visit(d) {
+		if w.Cut {
+			break
+		}
+		if !e.Type.IsDir() {
 			continue
 		}
-		w := walk{fs: f, textEnd: none}
-		p, err := w.run(r.at, elems)
-		if err == nil || err != OutsideRoots && codeOf(err) != NotFound {
-			return p, err
+		if o.MaxDepth > 0 && d.Depth+1 >= o.MaxDepth {
+			w.TooDeep++
+			continue
 		}
-		if first == nil {
-			first = err
+		c := f.child(d, e.Name)
+		if err := f.walk(ctx, c, o, w, visit); err != nil {
+			return err
 		}
-	}
-	if first == nil {
-		first = OutsideRoots
-	}
-	return place{}, first
-}
-
-// walk is one resolution. It is inside a root, or above the roots: at an absolute path that leads to one.
-type walk struct {
-	fs      *FS
-	root    *root    // nil above the roots
-	above   position // when above
-	at      []string // the elements beneath the root's handle, none of them a link
-	file    bool     // what is here is not a directory
-	todo    []string
-	hops    int
-	textEnd int // while at least so many elements are to do, they are a link's text
-}
-
-const none = int(^uint(0) >> 1)
-
-func (w *walk) run(from position, elems []string) (place, error) {
-	if err := w.jump(from); err != nil {
-		return place{}, err
-	}
-	w.todo = slices.Clone(elems)
-	for len(w.todo) > 0 {
-		e := w.todo[0]
-		w.todo = w.todo[1:]
-		if w.file {
-			return place{}, NotDirectory
-		}
-		var err error
-		switch {
-		case e == ".":
-		case e == "..":
-			err = w.up()
-		case w.root == nil:
-			err = w.jump(position{w.above.top, append(slices.Clip(w.above.elems), e)})
-		default:
-			err = w.down(e)
-		}
-		if err != nil {
-			if len(w.todo) >= w.textEnd && codeOf(err) == NotFound {
-				err = OutsideRoots // a link that leads nowhere
-			}
-			return place{}, err
-		}
-	}
-	if w.root == nil {
-		return place{}, OutsideRoots
-	}
-	if w.root.dir.Access&roots.Read == 0 {
-		return place{}, Permission
-	}
-	return place{w.root, join(w.at)}, nil
-}
-
-// jump goes to an absolute path: into the deepest root that holds it, or above the roots where it leads to one. Only
-// what is text already gets here, never what has to be looked up: the elements of a resolved root, or of a spelling.
-func (w *walk) jump(p position) error {
-	var best *root
-	depth := -1
-	leads := false
-	for _, r := range w.fs.roots {
-		for _, s := range r.spellings {
-			if p.within(s) && len(s.elems) > depth {
-				best, depth = r, len(s.elems)
-			}
-			leads = leads || s.within(p)
-		}
-	}
-	if best == nil && w.fs.options.fold {
-		best, depth = w.fs.rootAt(p), len(p.elems)
-		leads = leads || len(w.todo) > 0 // it may lead to one in other letters
-	}
-	switch {
-	case best != nil && best.handle == nil:
-		return OutsideRoots
-	case best != nil:
-		w.root, w.at, w.above, w.file = best, slices.Clone(p.elems[depth:]), position{}, false
-		if best.only != "" {
-			w.at = nil
-			return w.down(best.only)
-		}
-	case leads:
-		w.root, w.at, w.above, w.file = nil, nil, p, false
-	default:
-		return OutsideRoots
 	}
 	return nil
 }
 
-// rootAt finds the root that an absolute path names in other letters, by asking the system. The root is then used
-// through its handle, so nothing depends on what the path names later.
-func (f *FS) rootAt(p position) *root {
-	if strings.HasPrefix(p.top, `\`) && !slices.ContainsFunc(f.roots, func(r *root) bool { return r.at.top == p.top }) {
-		return nil // a share or a device of Windows, where no root is: to look is to connect already
+// child opens a directory in another, with the rights that hold there.
+func (f *FS) child(d *Directory, name string) *Directory {
+	c := &Directory{Depth: d.Depth + 1, Parent: d, Path: name, fs: f, root: d.root, name: append(slices.Clip(d.name), name)}
+	if d.Path != "" {
+		c.Path = d.Path + "/" + name
 	}
-	info, err := os.Stat(p.top + strings.Join(p.elems, string(os.PathSeparator)))
+	err := d.check(name)
+	if err == nil && f.denied(c.name) {
+		err = Denied
+	}
+	if err == nil {
+		c.dir, err = d.dir.sub(name, toList)
+	}
+	if err == nil && f.nested {
+		err = c.enter()
+	}
+	if err == errLink {
+		err = NotDirectory
+	}
 	if err != nil {
-		return nil
-	}
-	for _, r := range f.roots {
-		it := r.info
-		if r.only != "" && r.handle != nil {
-			if it, _, err = r.look(r.only); err != nil {
-				continue
-			}
+		if c.dir != nil {
+			c.dir.close()
+			c.dir = nil
 		}
-		if os.SameFile(info, it) {
-			return r
-		}
+		c.Err = asError("listing", c.Path, err)
 	}
-	return nil
+	return c
 }
 
-func (w *walk) up() error {
-	if w.root != nil && len(w.at) > 0 {
-		w.at = w.at[:len(w.at)-1]
-		return nil
-	}
-	p := w.above
-	if w.root != nil {
-		p = w.root.at
-	}
-	if n := len(p.elems); n > 0 {
-		p.elems = p.elems[:n-1]
-	}
-	return w.jump(p)
-}
-
-func (w *walk) down(e string) error {
-	here := append(slices.Clip(w.at), e)
-	name := join(here)
-	if len(name) > maxPath {
-		return InvalidPath
-	}
-	info, link, err := w.root.look(name)
+// enter goes on in the root that begins here, if one does.
+func (d *Directory) enter() error {
+	info, err := d.dir.info()
 	if err != nil {
 		return err
 	}
-	if link != "" {
-		return w.follow(link)
-	}
-	if w.root.only != "" && info.IsDir() {
-		return OutsideRoots // the root is a file; this directory has come in its place
-	}
-	w.at, w.file = here, !info.IsDir()
-	return w.enter(info)
-}
-
-// enter goes on in the root that begins here, if one does inside another: its rights hold. A directory is such a root when
-// it is the same directory, under whatever name, and also when it has its name.
-func (w *walk) enter(info fs.FileInfo) error {
-	here := position{w.root.at.top, slices.Concat(w.root.at.elems, w.at)}
-	for _, r := range w.fs.roots {
-		switch {
-		case r == w.root || w.root.only != "":
-		case !r.spellings[0].equal(here) && !(r.only == "" && os.SameFile(info, r.info)):
-		case r.handle == nil:
-			return OutsideRoots
-		case r.only != "" && w.file:
-			w.root, w.at = r, []string{r.only}
-			return nil
-		case r.only == "" && !w.file:
-			w.root, w.at = r, nil
-			return nil
+	here := position{d.root.at.top, slices.Concat(d.root.at.elems, d.name)}
+	for _, r := range d.fs.roots {
+		if r == d.root || r.only != "" || !r.spellings[0].equal(here) && (r.is == nil || !os.SameFile(info, r.is)) {
+			continue
 		}
+		if r.dir.Access&roots.Read == 0 {
+			return OutsideRoots
+		}
+		d.root, d.name = r, nil
 	}
 	return nil
 }
 
-func (w *walk) follow(link string) error {
-	if w.fs.options.Links == NoLinks {
-		return OutsideRoots
-	}
-	if w.hops++; w.hops > maxHops {
-		return Loop
-	}
-	top, elems, err := parse(link)
-	if err != nil {
-		return OutsideRoots
-	}
-	if len(w.todo) < w.textEnd {
-		w.textEnd = len(w.todo)
-	}
-	w.todo = append(elems, w.todo...)
-	switch {
-	case top != "":
-		return w.jump(position{top: top})
-	case w.root.only != "":
-		return w.jump(w.root.at)
+func (f *FS) cleanAll(ctx context.Context, entries int64) error {
+	for _, r := range f.roots {
+		if r.directory == nil || r.only != "" || r.dir.Access&roots.Write == 0 {
+			continue
+		}
+		w, err := f.Walk(ctx, r.dir.Path, WalkOptions{MaxEntries: entries}, func(d *Directory) []Entry { return d.Entries })
+		if err != nil {
+			return err
+		}
+		if entries > 0 {
+			if entries -= w.Entries; entries <= 0 {
+				break
+			}
+		}
 	}
 	return nil
 }

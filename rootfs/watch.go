@@ -19,8 +19,8 @@ const (
 	Gone Trouble = iota + 1
 	// Replaced: something else is at its path. For a root that is a file, something that is not a file.
 	Replaced
-	// Denied: this process may not read it any longer.
-	Denied
+	// Unreadable: this process may not read it any longer.
+	Unreadable
 	// Unreachable: asking the system ends with another error.
 	Unreachable
 )
@@ -56,7 +56,7 @@ func check(d roots.Dir) Trouble {
 	case errors.Is(err, fs.ErrNotExist), err != nil && codeOf(err) == NotDirectory:
 		return Gone
 	case errors.Is(err, fs.ErrPermission):
-		return Denied
+		return Unreadable
 	case err != nil:
 		return Unreachable
 	case info.IsDir() == d.File, d.File && !info.Mode().IsRegular():
@@ -67,7 +67,7 @@ func check(d roots.Dir) Trouble {
 	f, err := os.OpenFile(d.Path, os.O_RDONLY|openNonblock, 0)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return Denied
+		return Unreadable
 	case errors.Is(err, fs.ErrNotExist):
 		return Gone
 	case err != nil:

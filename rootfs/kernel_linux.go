@@ -34,16 +34,17 @@ func openat2(dir int, name string, flags, resolve uint64) (fd int, err error) {
 			return fd, err
 		}
 	}
-	return fd, Changed
+	return fd, errLink
 }
 
-// kernel is the handle by openat2.
-type kernel struct {
-	fd     int
-	device uint64
+// beneathKernel is the directory by openat2.
+type beneathKernel struct {
+	held
+	device  uint64
+	resolve uint64
 }
 
-func openKernel(path string) (h handle, err error, ok bool) {
+func openKernel(path string, h how) (d directory, err error, ok bool) {
 	if !kernelCan() {
 		return nil, nil, false
 	}
@@ -60,22 +61,32 @@ func openKernel(path string) (h handle, err error, ok bool) {
 		unix.Close(fd)
 		return nil, SpecialFile, true
 	}
-	return &kernel{fd: fd, device: st.Dev}, nil, true
+	return &beneathKernel{held{fd: fd}, st.Dev, resolution(beneath, h)}, nil, true
+}
+
+func resolution(resolve uint64, h how) uint64 {
+	if h&sameMount != 0 {
+		resolve |= unix.RESOLVE_NO_XDEV
+	}
+	return resolve
 }
 
 // openat opens name and refuses what lies in a kernel file system.
-func (h *kernel) openat(name string, flags uint64) (fd int, st unix.Stat_t, err error) {
-	fd, err = openat2(h.fd, name, flags, beneath)
+func (d *beneathKernel) openat(name string, flags, resolve uint64) (fd int, st unix.Stat_t, err error) {
+	fd, err = openat2(d.fd, name, flags, resolve)
 	switch err {
 	case nil:
 	case unix.ELOOP:
 		return -1, st, errLink
-	case unix.EXDEV: // names are clean: the kernel says this when a directory is moved out while it walks through
-		return -1, st, Changed
+	case unix.EXDEV:
+		if resolve&unix.RESOLVE_NO_XDEV != 0 {
+			return -1, st, Mount
+		}
+		return -1, st, errLink // names are clean: the kernel says this when a directory is moved out while it walks through
 	default:
 		return -1, st, err
 	}
-	if err = unix.Fstat(fd, &st); err == nil && st.Dev != h.device && kernelFS(fd) {
+	if err = unix.Fstat(fd, &st); err == nil && st.Dev != d.device && kernelFS(fd) {
 		err = SpecialFile
 	}
 	if err != nil {
@@ -85,8 +96,8 @@ func (h *kernel) openat(name string, flags uint64) (fd int, st unix.Stat_t, err 
 	return fd, st, nil
 }
 
-func (h *kernel) look(name string) (fs.FileInfo, string, error) {
-	fd, st, err := h.openat(name, unix.O_PATH|unix.O_NOFOLLOW)
+func (d *beneathKernel) look(name string) (fs.FileInfo, string, error) {
+	fd, st, err := d.openat(name, unix.O_PATH|unix.O_NOFOLLOW, d.resolve)
 	if err != nil {
 		return nil, "", err
 	}
@@ -104,19 +115,15 @@ func (h *kernel) look(name string) (fs.FileInfo, string, error) {
 	return info, string(buf[:n]), nil
 }
 
-func (h *kernel) open(name string, directory bool) (*os.File, error) {
-	flags := uint64(unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY)
-	if directory {
-		flags |= unix.O_DIRECTORY
-	}
-	fd, st, err := h.openat(name, flags)
+func (d *beneathKernel) open(name string) (*os.File, error) {
+	fd, st, err := d.openat(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, d.resolve)
 	if err != nil {
 		return nil, err
 	}
-	switch kind := st.Mode & unix.S_IFMT; {
-	case directory || kind == unix.S_IFREG:
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
 		return os.NewFile(uintptr(fd), name), nil
-	case kind == unix.S_IFDIR:
+	case unix.S_IFDIR:
 		err = IsDirectory
 	default:
 		err = SpecialFile
@@ -125,13 +132,23 @@ func (h *kernel) open(name string, directory bool) (*os.File, error) {
 	return nil, err
 }
 
-// entries takes the types from the directory itself: os.File.ReadDir would look up by path what has none there.
-func (h *kernel) entries(name string) ([]Entry, error) {
-	fd, _, err := h.openat(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_DIRECTORY)
+func (d *beneathKernel) sub(name string, h how) (directory, error) {
+	flags, list := uint64(unix.O_PATH|unix.O_DIRECTORY), h&toList != 0
+	if list {
+		flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_DIRECTORY
+	}
+	resolve := resolution(d.resolve, h)
+	fd, st, err := d.openat(name, flags, resolve)
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fd)
+	return &beneathKernel{held{fd, list}, st.Dev, resolve}, nil
+}
+
+func (d *beneathKernel) strict() bool { return true }
+
+// readEntries takes the types from the directory itself: os.File.ReadDir would look up by path what has none there.
+func readEntries(fd int) ([]Entry, error) {
 	var list []Entry
 	for buf := make([]byte, 32<<10); ; {
 		n, err := unix.Getdents(fd, buf)
@@ -186,8 +203,9 @@ func lookMode(dir int, name string) (fs.FileMode, bool) {
 	return mode, ok
 }
 
-func (h *kernel) strict() bool { return true }
-func (h *kernel) close() error { return unix.Close(h.fd) }
+func renameNoReplace(from int, name string, to int, as string) error {
+	return unix.Renameat2(from, name, to, as, unix.RENAME_NOREPLACE)
+}
 
 // ofKernel says whether f lies in a file system that shows the kernel's or a process's insides.
 func ofKernel(f *os.File) bool {

@@ -1,0 +1,66 @@
+//go:build unix && !linux
+
+package rootfs
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// readEntries takes the types from the directory itself. Where that leaves one out, os.File.ReadDir would look it up by
+// path: the file gets a name that no path has, and then each name is asked for.
+func readEntries(fd int) ([]Entry, error) {
+	dup, err := ignoringEINTR(func() (int, error) { return unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0) })
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(dup), "\x00")
+	defer f.Close()
+	list, err := f.ReadDir(-1)
+	if err == nil {
+		entries := make([]Entry, len(list))
+		for i, e := range list {
+			entries[i] = Entry{e.Name(), e.Type()}
+		}
+		return entries, nil
+	}
+	if !errors.Is(err, unix.EINVAL) {
+		return nil, err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	names, err := f.Readdirnames(-1)
+	var entries []Entry
+	for _, name := range names {
+		var st unix.Stat_t
+		if unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
+			entries = append(entries, Entry{name, typeBits(uint32(st.Mode))})
+		}
+	}
+	return entries, err
+}
+
+func typeBits(mode uint32) fs.FileMode {
+	switch mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		return 0
+	case unix.S_IFDIR:
+		return fs.ModeDir
+	case unix.S_IFLNK:
+		return fs.ModeSymlink
+	case unix.S_IFIFO:
+		return fs.ModeNamedPipe
+	case unix.S_IFSOCK:
+		return fs.ModeSocket
+	case unix.S_IFCHR:
+		return fs.ModeDevice | fs.ModeCharDevice
+	case unix.S_IFBLK:
+		return fs.ModeDevice
+	}
+	return fs.ModeIrregular
+}

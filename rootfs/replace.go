@@ -1,0 +1,266 @@
+package rootfs
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/rootbound/rootbound/roots"
+)
+
+// Presence is what must be at a path before it is replaced.
+type Presence uint8
+
+const (
+	// Anything: a file, or nothing.
+	Anything Presence = iota
+	// Absent: nothing, else Exists.
+	Absent
+	// Present: a file, else NotFound.
+	Present
+)
+
+// ReplaceOptions say on which conditions a file is replaced.
+type ReplaceOptions struct {
+	Must Presence
+	// Version, when it is not empty, is the Version that the file must have when it is replaced, else Changed.
+	Version string
+}
+
+// Replace puts a new content in the place of the regular file at path, or makes it where it is missing and its directory
+// is not, in one step: who reads sees the old content or the new one. write gets the old file, open for reading (nil when
+// there is none; Replace closes it), and writes the whole new content to w.
+//
+// The file keeps its permission bits without setuid and setgid, its owner and extended attributes as far as this process
+// may give them; when the group cannot be kept, the group gets no more than everybody. A file that this process may not
+// write is refused with Permission, though its directory would allow it. A link is followed to its file; nothing is made
+// through one that leads nowhere. Other hard links of the file keep the old content.
+//
+// Replacements of one file in this process wait for each other, through whatever FS and path. An error of write is
+// returned as it is; it, and the end of ctx, leave the file as it was. When another process changed the file after old was
+// opened it is left, and the error is Changed; between that last look and the step itself there is a moment in which a
+// change is lost. The info is of the new file. The content is on the disk when Replace returns.
+func (f *FS) Replace(ctx context.Context, path string, o ReplaceOptions, write func(w io.Writer, old *os.File) error) (fs.FileInfo, error) {
+	var info fs.FileInfo
+	err := f.reach("replacing", path, missing, func(p place) error {
+		switch {
+		case p.denied:
+			return Denied
+		case p.root.dir.Access&roots.Write == 0:
+			return ReadOnly
+		case p.name == "." && p.rest == nil, p.rest != nil && p.slash:
+			return IsDirectory
+		case len(p.rest) > 1:
+			return NotFound
+		}
+		return f.hold(p, func(d directory, name string) error {
+			unlock, err := lockName(ctx, d, name)
+			if err != nil {
+				return err
+			}
+			defer unlock()
+			r := replacement{fs: f, ctx: ctx, d: d, name: name, o: o}
+			info, err = r.run(write)
+			return err
+		})
+	})
+	return info, err
+}
+
+// replacement is one Replace, where its file has been found.
+type replacement struct {
+	fs   *FS
+	ctx  context.Context
+	d    directory
+	name string
+	o    ReplaceOptions
+}
+
+func (r *replacement) run(write func(io.Writer, *os.File) error) (fs.FileInfo, error) {
+	old, was, err := r.open()
+	if err != nil {
+		return nil, err
+	}
+	perm := fs.FileMode(0o666) // less the umask
+	if old != nil {
+		defer old.Close()
+		perm = 0o600 // nobody else's until it is whole
+	}
+	tmp, tmpName, err := createTemporary(r.d, perm)
+	if err != nil {
+		return nil, err
+	}
+	done := false
+	defer func() {
+		tmp.Close()
+		if !done {
+			r.d.remove(tmpName, false)
+		}
+	}()
+	if err := r.ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := write(&contentWriter{r.ctx, tmp}, old); err != nil {
+		return nil, foreign{err}
+	}
+	if old != nil {
+		if err := keep(tmp, old, was); err != nil {
+			return nil, err
+		}
+	}
+	if err := tmp.Sync(); err != nil {
+		return nil, err
+	}
+	if err := r.ctx.Err(); err != nil {
+		return nil, err
+	}
+	if old != nil {
+		if now, link, err := r.d.look(r.name); err != nil || link != "" || Version(now) != Version(was) {
+			return nil, Changed
+		}
+	}
+	switch err := r.d.rename(tmpName, r.d, r.name, old != nil); {
+	case err == nil:
+		done = true
+	case codeOf(err) == Exists && r.o.Must == Absent:
+		return nil, Exists
+	case codeOf(err) == Exists:
+		return nil, Changed
+	default:
+		return nil, err
+	}
+	info, err := tmp.Stat()
+	if err == nil {
+		info, err = renamed{info, r.name}, r.d.sync()
+	}
+	return info, err
+}
+
+// open opens the file that is there, if one is and may be, and describes it.
+func (r *replacement) open() (*os.File, fs.FileInfo, error) {
+	old, err := r.fs.openIn(r.d, r.name)
+	switch {
+	case err == nil:
+	case codeOf(err) != NotFound:
+		if r.o.Must == Absent && (err == IsDirectory || err == SpecialFile || err == Permission) {
+			err = Exists
+		}
+		return nil, nil, err
+	case r.o.Version != "":
+		return nil, nil, Changed
+	case r.o.Must == Present:
+		return nil, nil, NotFound
+	default:
+		return nil, nil, nil
+	}
+	was, err := old.Stat()
+	switch {
+	case err != nil:
+	case r.o.Must == Absent:
+		err = Exists
+	case r.o.Version != "" && r.o.Version != Version(was):
+		err = Changed
+	case !mayWrite(old, was):
+		err = Permission
+	default:
+		return old, was, nil
+	}
+	old.Close()
+	return nil, nil, err
+}
+
+// contentWriter ends with its context, and names no file in its errors.
+type contentWriter struct {
+	ctx context.Context
+	f   *os.File
+}
+
+func (w *contentWriter) Write(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := w.f.Write(p)
+	return n, bare(err)
+}
+
+// renamed describes a file under its later name.
+type renamed struct {
+	fs.FileInfo
+	name string
+}
+
+func (r renamed) Name() string { return r.name }
+
+// foreign is an error of a caller's function.
+type foreign struct{ error }
+
+// nameKey is one name in one directory.
+type nameKey struct {
+	dir  roots.FileID
+	name string
+}
+
+// turns are the names that are being replaced in this process.
+var turns = struct {
+	sync.Mutex
+	of map[nameKey]*turn
+}{of: map[nameKey]*turn{}}
+
+type turn struct {
+	taken chan struct{} // holds one
+	users int
+}
+
+// lockName waits for the turn to replace what has a name.
+func lockName(ctx context.Context, d directory, name string) (unlock func(), err error) {
+	info, err := d.info()
+	if err != nil {
+		return nil, err
+	}
+	// Names that are one on some file system share a turn; elsewhere they wait without need.
+	key := nameKey{identify("", info), strings.ToLower(norm.NFC.String(name))}
+	turns.Lock()
+	t := turns.of[key]
+	if t == nil {
+		t = &turn{taken: make(chan struct{}, 1)}
+		turns.of[key] = t
+	}
+	t.users++
+	turns.Unlock()
+	leave := func() {
+		turns.Lock()
+		defer turns.Unlock()
+		if t.users--; t.users == 0 {
+			delete(turns.of, key)
+		}
+	}
+	select {
+	case t.taken <- struct{}{}:
+		return func() { <-t.taken; leave() }, nil
+	case <-ctx.Done():
+		leave()
+		return nil, ctx.Err()
+	}
+}
+
+// bare drops the path that the system adds: the caller's is in the text already.
+func bare(err error) error {
+	var p *fs.PathError
+	var l *os.LinkError
+	var c *os.SyscallError
+	switch {
+	case errors.As(err, &p):
+		return p.Err
+	case errors.As(err, &l):
+		return l.Err
+	case errors.As(err, &c):
+		return c.Err
+	}
+	return err
+}

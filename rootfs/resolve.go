@@ -1,0 +1,430 @@
+package rootfs
+
+import (
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/rootbound/rootbound/roots"
+)
+
+// maxHops is how many links one path may go through, as on Linux.
+const maxHops = 40
+
+// place is where a path leads: a name beneath one root's directory that has no link in it, except at its end where one
+// was asked for.
+type place struct {
+	root   *root
+	name   string
+	info   fs.FileInfo // of what is there; nil when it was not looked at
+	rest   []string    // what is missing beneath name, when a missing end was asked for
+	slash  bool        // the path ends as only a directory's may
+	denied bool        // by Options.Deny
+}
+
+func (p place) position() position {
+	q := position{p.root.at.top, slices.Clip(p.root.at.elems)}
+	if p.name != "." {
+		q.elems = append(q.elems, strings.Split(p.name, "/")...)
+	}
+	q.elems = append(q.elems, p.rest...)
+	return q
+}
+
+// end says how a resolution ends.
+type end uint8
+
+const (
+	// lastLink: a link at the end is not followed.
+	lastLink end = 1 << iota
+	// missing: what the path names need not be there, except through a link.
+	missing
+)
+
+// plain finds, by its text alone, the places where a path without "." and ".." may lead. It finds none where a directory
+// would not notice that there is a link after all, nor where roots nest: then every directory on the way has to be asked
+// which it is.
+func (f *FS) plain(top string, elems []string) []place {
+	if f.nested || slices.Contains(elems, ".") || slices.Contains(elems, "..") {
+		return nil
+	}
+	var places []place
+	p := position{top, elems}
+	for _, r := range f.roots {
+		rest := elems
+		if top != "" {
+			i := slices.IndexFunc(r.spellings, p.within)
+			if i < 0 {
+				continue
+			}
+			rest = elems[len(r.spellings[i].elems):]
+		}
+		if r.only != "" || r.dir.Access&roots.Read == 0 || !r.strict() {
+			return nil // the walk has the words for it
+		}
+		denied := 0
+		for i := range rest {
+			if f.denied(rest[:i+1]) {
+				denied++
+			}
+		}
+		if denied > 1 || denied == 1 && !f.denied(rest) {
+			return nil
+		}
+		places = append(places, place{root: r, name: join(rest), denied: denied > 0})
+	}
+	return places
+}
+
+// denied asks Options.Deny for a name beneath a root.
+func (f *FS) denied(elems []string) bool {
+	return f.options.Deny != nil && len(elems) > 0 && f.options.Deny(join(elems))
+}
+
+func join(elems []string) string {
+	if len(elems) == 0 {
+		return "."
+	}
+	return strings.Join(elems, "/")
+}
+
+// find walks the path element by element. A relative one is looked for in each root; the first root that has it wins,
+// and when none has it the first root's answer counts. What is not there anywhere is found in the root that has most of
+// the way to it.
+func (f *FS) find(top string, elems []string, e end) (place, error) {
+	if top != "" {
+		w := walk{fs: f, end: e, textEnd: none}
+		return w.run(position{top: top}, elems)
+	}
+	var nearest place
+	var first error
+	for _, r := range f.roots {
+		if r.directory == nil {
+			continue
+		}
+		w := walk{fs: f, end: e, textEnd: none}
+		p, err := w.run(r.at, elems)
+		switch {
+		case err == nil && p.rest == nil, err != nil && err != OutsideRoots && codeOf(err) != NotFound:
+			return p, err
+		case err == nil:
+			if nearest.root == nil || len(p.rest) < len(nearest.rest) {
+				nearest = p
+			}
+		case first == nil:
+			first = err
+		}
+	}
+	switch {
+	case nearest.root != nil:
+		return nearest, nil
+	case first == nil:
+		first = OutsideRoots
+	}
+	return place{}, first
+}
+
+// walk is one resolution. It is inside a root, or above the roots: at an absolute path that leads to one.
+type walk struct {
+	fs      *FS
+	end     end
+	root    *root       // nil above the roots
+	above   position    // when above
+	at      []string    // the elements beneath the root's directory, none of them a link, except the last at the end
+	info    fs.FileInfo // of what is here, where that was looked at
+	file    bool        // what is here is not a directory
+	denied  bool        // what is here is not to be entered
+	rest    []string    // what is missing beneath
+	todo    []string
+	hops    int
+	textEnd int // while at least so many elements are to do, they are a link's text
+}
+
+const none = int(^uint(0) >> 1)
+
+func (w *walk) run(from position, elems []string) (place, error) {
+	slash := false
+	if w.end != 0 {
+		for n := len(elems); n > 0 && elems[n-1] == "."; n-- {
+			elems, slash = elems[:n-1], true
+		}
+	}
+	if err := w.jump(from); err != nil {
+		return place{}, err
+	}
+	w.todo = slices.Clone(elems)
+	for len(w.todo) > 0 {
+		e := w.todo[0]
+		w.todo = w.todo[1:]
+		if w.file {
+			return place{}, NotDirectory
+		}
+		if w.denied && e != "." {
+			return place{}, Denied
+		}
+		var err error
+		switch {
+		case e == ".":
+		case e == "..":
+			err = w.up()
+		case w.root == nil:
+			err = w.jump(position{w.above.top, append(slices.Clip(w.above.elems), e)})
+		default:
+			err = w.down(e)
+		}
+		if err != nil {
+			if len(w.todo) >= w.textEnd && codeOf(err) == NotFound {
+				err = OutsideRoots // a link that leads nowhere
+			}
+			return place{}, err
+		}
+	}
+	switch {
+	case w.root == nil:
+		return place{}, OutsideRoots
+	case w.root.dir.Access&roots.Read == 0:
+		return place{}, Permission
+	case slash && w.file:
+		return place{}, NotDirectory
+	}
+	return place{w.root, join(w.at), w.info, w.rest, slash, w.denied}, nil
+}
+
+// jump goes to an absolute path: into the deepest root that holds it, or above the roots where it leads to one. Only
+// what is text already gets here, never what has to be looked up: the elements of a resolved root, or of a spelling.
+func (w *walk) jump(p position) error {
+	var best *root
+	depth := -1
+	leads := false
+	for _, r := range w.fs.roots {
+		for _, s := range r.spellings {
+			if p.within(s) && len(s.elems) > depth {
+				best, depth = r, len(s.elems)
+			}
+			leads = leads || s.within(p)
+		}
+	}
+	if best == nil && w.fs.options.fold {
+		best, depth = w.fs.rootAt(p), len(p.elems)
+		leads = leads || len(w.todo) > 0 // it may lead to one in other letters
+	}
+	switch {
+	case best != nil && best.directory == nil:
+		return OutsideRoots
+	case best != nil:
+		w.root, w.at, w.above = best, slices.Clone(p.elems[depth:]), position{}
+		w.info, w.file, w.denied = nil, false, false
+		for i := range w.at {
+			w.denied = w.denied || w.fs.denied(w.at[:i+1])
+		}
+		if best.only != "" {
+			w.at = nil
+			return w.down(best.only)
+		}
+	case leads:
+		w.root, w.at, w.above, w.info, w.file, w.denied = nil, nil, p, nil, false, false
+	default:
+		return OutsideRoots
+	}
+	return nil
+}
+
+// rootAt finds the root that an absolute path names in other letters, by asking the system. The root is then used
+// through its handle, so nothing depends on what the path names later.
+func (f *FS) rootAt(p position) *root {
+	if strings.HasPrefix(p.top, `\`) && !slices.ContainsFunc(f.roots, func(r *root) bool { return r.at.top == p.top }) {
+		return nil // a share or a device of Windows, where no root is: to look is to connect already
+	}
+	info, err := os.Stat(p.top + strings.Join(p.elems, string(os.PathSeparator)))
+	if err != nil {
+		return nil
+	}
+	for _, r := range f.roots {
+		it := r.is
+		if r.only != "" && r.directory != nil {
+			if it, _, err = r.look(r.only); err != nil {
+				continue
+			}
+		}
+		if os.SameFile(info, it) {
+			return r
+		}
+	}
+	return nil
+}
+
+func (w *walk) up() error {
+	if w.root != nil && len(w.at) > 0 {
+		w.at, w.info = w.at[:len(w.at)-1], nil
+		return nil
+	}
+	p := w.above
+	if w.root != nil {
+		p = w.root.at
+	}
+	if n := len(p.elems); n > 0 {
+		p.elems = p.elems[:n-1]
+	}
+	return w.jump(p)
+}
+
+func (w *walk) down(e string) error {
+	here := append(slices.Clip(w.at), e)
+	name := join(here)
+	if len(name) > maxPath {
+		return InvalidPath
+	}
+	info, link, err := w.root.look(name)
+	if codeOf(err) == NotFound && w.root.only == "" && !ascii(e) {
+		var as string
+		if as, err = w.sameName(e); err == nil {
+			e, here = as, append(slices.Clip(w.at), as)
+			info, link, err = w.root.look(join(here))
+		}
+	}
+	if codeOf(err) == NotFound && w.end&missing != 0 && len(w.todo) < w.textEnd {
+		return w.absent(e)
+	}
+	if err != nil {
+		return err
+	}
+	denied := w.fs.denied(here)
+	if link != "" {
+		if w.end&lastLink == 0 || len(w.todo) > 0 {
+			if denied {
+				return Denied
+			}
+			return w.follow(link)
+		}
+		w.at, w.info, w.file, w.denied = here, info, true, denied
+		return nil
+	}
+	if w.root.only != "" && info.IsDir() {
+		return OutsideRoots // the root is a file; this directory has come in its place
+	}
+	w.at, w.info, w.file, w.denied = here, info, !info.IsDir(), denied
+	return w.enter(info)
+}
+
+// sameName finds the one name here that is e in other characters of the same meaning.
+func (w *walk) sameName(e string) (string, error) {
+	d, err := w.root.sub(join(w.at), toList)
+	if err != nil {
+		return "", err
+	}
+	defer d.close()
+	entries, err := d.entries()
+	if err != nil {
+		return "", err
+	}
+	return sameName(entries, e)
+}
+
+func sameName(entries []Entry, e string) (string, error) {
+	found, want := "", norm.NFC.String(e)
+	for _, o := range entries {
+		if !ascii(o.Name) && norm.NFC.String(o.Name) == want {
+			if found != "" {
+				return "", AmbiguousName
+			}
+			found = o.Name
+		}
+	}
+	if found == "" {
+		return "", NotFound
+	}
+	return found, nil
+}
+
+func ascii(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// absent ends the walk where e and all behind it is missing. Where a root was that is gone, nothing is made.
+func (w *walk) absent(e string) error {
+	w.rest = []string{e}
+	for _, e := range w.todo {
+		switch e {
+		case ".":
+		case "..":
+			return NotFound
+		default:
+			w.rest = append(w.rest, e)
+		}
+	}
+	w.todo, w.info = nil, nil
+	here := position{w.root.at.top, slices.Concat(w.root.at.elems, w.at)}
+	for i, e := range w.rest {
+		if !validName(e) || len(join(w.at))+len(join(w.rest)) > maxPath {
+			return InvalidPath
+		}
+		here.elems = append(here.elems, e)
+		for _, r := range w.fs.roots {
+			switch {
+			case r == w.root || !r.spellings[0].equal(here):
+			case r.directory != nil && r.only != "" && i == len(w.rest)-1 && i == 0:
+				w.root, w.at, w.rest = r, nil, []string{r.only}
+				return nil
+			default:
+				return OutsideRoots
+			}
+		}
+		w.denied = w.denied || w.fs.denied(slices.Concat(w.at, w.rest[:i+1]))
+	}
+	return nil
+}
+
+// enter goes on in the root that begins here, if one does inside another: its rights hold. A directory is such a root when
+// it is the same directory, under whatever name, and also when it has its name.
+func (w *walk) enter(info fs.FileInfo) error {
+	here := position{w.root.at.top, slices.Concat(w.root.at.elems, w.at)}
+	for _, r := range w.fs.roots {
+		switch {
+		case r == w.root || w.root.only != "":
+		case !r.spellings[0].equal(here) && !(r.only == "" && os.SameFile(info, r.is)):
+		case r.directory == nil:
+			return OutsideRoots
+		case r.only != "" && w.file:
+			w.root, w.at = r, []string{r.only}
+			w.denied = w.fs.denied(w.at)
+			return nil
+		case r.only == "" && !w.file:
+			w.root, w.at, w.denied = r, nil, false
+			return nil
+		}
+	}
+	return nil
+}
+
+func (w *walk) follow(link string) error {
+	if w.fs.options.Links == NoLinks {
+		return OutsideRoots
+	}
+	if w.hops++; w.hops > maxHops {
+		return Loop
+	}
+	top, elems, err := parse(link)
+	if err != nil {
+		return OutsideRoots
+	}
+	if len(w.todo) < w.textEnd {
+		w.textEnd = len(w.todo)
+	}
+	w.todo = append(elems, w.todo...)
+	switch {
+	case top != "":
+		return w.jump(position{top: top})
+	case w.root.only != "":
+		return w.jump(w.root.at)
+	}
+	return nil
+}
