@@ -1,0 +1,302 @@
+package fsserver
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/mcptest"
+	"github.com/rootbound/rootbound/internal/wire"
+	"github.com/rootbound/rootbound/rootfs"
+	"github.com/rootbound/rootbound/roots"
+)
+
+// trial is a server on a tree of its own, where every answer is held to what must hold for all of them. R and S are its
+// roots; all else beside them is outside.
+type trial struct {
+	w       string // the directory that holds all
+	server  exchange.Handler
+	set     roots.Set
+	era     exchange.Era
+	shows   bool // what is outside may be shown
+	foreign bool // the server is not ours: its answers are not held to our schemas
+
+	mu     sync.Mutex
+	faults []string
+}
+
+// outsideSize is the size of the file outside: no answer may say it.
+const outsideSize = 12345
+
+// playground is the tree of a trial.
+var playground = map[string]string{
+	"R/ok.txt":                "inside",
+	"R/ok2":                   "two",
+	"R/a/b.txt":               "b",
+	"S/two.txt":               "second root",
+	"outside/f":               strings.Repeat(canary, outsideSize/len(canary)+1)[:outsideSize],
+	"outside/hiddenname/deep": canary,
+	"outside/canaryname.txt":  canary,
+}
+
+func newTrial(t testing.TB, extra map[string]string, o rootfs.Options) *trial {
+	t.Helper()
+	w := tree(t, playground)
+	grow(t, w, extra)
+	s := New(Options{Name: "files", Title: "Files", Version: "1.2", Files: o})
+	t.Cleanup(s.Close)
+	return &trial{w: w, server: exchange.Checked(s, func(err error) { t.Error(err) }),
+		set: roots.NewSet(resolve(t, w+"/R", roots.ReadWrite), resolve(t, w+"/S", roots.ReadWrite))}
+}
+
+// grow puts more into a tree: names as tree takes them, and "=> NAME" for another name of a file, with $W.
+func grow(t testing.TB, w string, files map[string]string) {
+	t.Helper()
+	for _, name := range slices.Sorted(func(yield func(string) bool) {
+		for name := range files {
+			if !yield(name) {
+				return
+			}
+		}
+	}) {
+		path, text := filepath.Join(w, name), files[name]
+		dir := filepath.Dir(path)
+		if strings.HasSuffix(name, "/") {
+			dir = path
+		}
+		err := os.MkdirAll(dir, 0o755)
+		link, isLink := strings.CutPrefix(text, "-> ")
+		hard, isHard := strings.CutPrefix(text, "=> ")
+		switch {
+		case err != nil || strings.HasSuffix(name, "/"):
+		case isLink:
+			err = os.Symlink(strings.ReplaceAll(link, "$W", w), path)
+		case isHard:
+			err = os.Link(strings.ReplaceAll(hard, "$W", w), path)
+		default:
+			err = os.WriteFile(path, []byte(text), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (c *trial) fault(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.faults = append(c.faults, fmt.Sprintf(format, args...))
+}
+
+// report fails the test with what was found.
+func (c *trial) report(t testing.TB) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range c.faults {
+		t.Error(f)
+	}
+	c.faults = nil
+}
+
+// reply is what a tool answered.
+type reply struct {
+	text    string // of all blocks
+	code    string // of an error
+	isError bool
+	none    bool // none came
+}
+
+func (r reply) String() string {
+	switch {
+	case r.none:
+		return "no answer"
+	case r.isError:
+		return fmt.Sprintf("error %q: %.300q", r.code, r.text)
+	}
+	return fmt.Sprintf("%.300q", r.text)
+}
+
+// call calls a tool with JSON, in which $W is the directory that holds all. It may be called by any goroutine.
+func (c *trial) call(t testing.TB, tool, arguments string) reply {
+	t.Helper()
+	return c.callAs(t, c.era, tool, arguments)
+}
+
+func (c *trial) callAs(t testing.TB, era exchange.Era, tool, arguments string) reply {
+	t.Helper()
+	arguments = c.path(arguments)
+	shown := fmt.Sprintf("%s %.200s", tool, arguments)
+	ctx, cancel := context.WithTimeout(t.Context(), mcptest.Patience)
+	defer cancel()
+	o := exchange.Do(ctx, c.server, request(era, "tools/call", `{"name":"`+tool+`","arguments":`+arguments+`}`, c.set))
+	if o.Msg == nil {
+		c.fault("%s: no answer within %v", shown, mcptest.Patience)
+		return reply{none: true}
+	}
+	answer := o.Msg.Bytes()
+	if _, err := wire.Scan(answer, wire.Strict); err != nil || len(answer) > 10<<20 {
+		c.fault("%s: the answer has %d bytes, %v: %.200q", shown, len(answer), err, answer)
+	}
+	if leak := leaked(string(answer)); leak != "" && !c.shows {
+		c.fault("%s: it shows %q of what lies outside: %.500q", shown, leak, answer)
+	}
+	var result struct {
+		Content           []struct{ Type, Text, Data, MIMEType string }
+		StructuredContent any
+		IsError           bool
+		Meta              map[string]any `json:"_meta"`
+	}
+	if err := json.Unmarshal(o.Msg.Result(), &result); err != nil || len(result.Content) == 0 && !result.IsError && result.StructuredContent == nil {
+		c.fault("%s: no result of a tool, %v: %.500q", shown, err, answer)
+	}
+	r := reply{isError: result.IsError}
+	var texts []string
+	for _, b := range result.Content {
+		texts = append(texts, b.Text)
+	}
+	r.text = strings.Join(texts, "\n")
+	r.code, _ = result.Meta[metaCode].(string)
+	switch {
+	case c.foreign:
+	case r.isError && r.code == "":
+		c.fault("%s: an error without a code: %s", shown, r)
+	case !r.isError:
+		if err := schemas(t)[tool].output.Validate(result.StructuredContent); err != nil {
+			c.fault("%s: the answer is not what its output schema says: %v: %.500q", shown, err, answer)
+		}
+	}
+	return r
+}
+
+func (c *trial) path(s string) string { return strings.ReplaceAll(s, "$W", c.w) }
+
+// leaked returns what of the outside an answer has, "" for nothing.
+func leaked(answer string) string {
+	text := strings.TrimSpace(canary)
+	for _, secret := range []string{text, base64.StdEncoding.EncodeToString([]byte(text[:len(text)/3*3])), "hiddenname", strconv.Itoa(outsideSize)} {
+		if strings.Contains(answer, secret) {
+			return secret
+		}
+	}
+	return ""
+}
+
+// schemas are the schemas of all tools, as a client gets them, ready to be used.
+var resolved struct {
+	once sync.Once
+	all  map[string]toolSchemas
+	err  error
+}
+
+type toolSchemas struct{ input, output *jsonschema.Resolved }
+
+func schemas(t testing.TB) map[string]toolSchemas {
+	t.Helper()
+	resolved.once.Do(func() {
+		resolved.all = map[string]toolSchemas{}
+		for _, era := range eras {
+			s := New(Options{Name: "files"})
+			defer s.Close()
+			var list struct {
+				Tools []struct {
+					Name                      string
+					InputSchema, OutputSchema *jsonschema.Schema
+				}
+			}
+			o := exchange.Do(context.Background(), s, request(era, "tools/list", "", roots.Set{}))
+			if resolved.err = json.Unmarshal(o.Msg.Result(), &list); resolved.err != nil {
+				return
+			}
+			for _, tool := range list.Tools {
+				var r toolSchemas
+				for schema, to := range map[*jsonschema.Schema]**jsonschema.Resolved{tool.InputSchema: &r.input, tool.OutputSchema: &r.output} {
+					if *to, resolved.err = schema.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true}); resolved.err != nil {
+						resolved.err = fmt.Errorf("%v, %s: %w", era, tool.Name, resolved.err)
+						return
+					}
+				}
+				resolved.all[tool.Name] = r
+			}
+		}
+	})
+	if resolved.err != nil {
+		t.Fatal(resolved.err)
+	}
+	return resolved.all
+}
+
+// outside describes all that lies beside the roots: names, kinds, contents, times. What a case moves there itself begins with "R.".
+func (c *trial) outside(t testing.TB) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(c.w, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(c.w, path)
+		if rel == "." {
+			return nil
+		}
+		if rel == "R" || rel == "S" || strings.HasPrefix(rel, "R.") {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		what := ""
+		switch {
+		case d.Type()&fs.ModeSymlink != 0:
+			what, err = os.Readlink(path)
+		case d.Type().IsRegular():
+			var text []byte
+			text, err = os.ReadFile(path)
+			what = fmt.Sprintf("%x", sha256.Sum256(text))
+		}
+		fmt.Fprintf(&b, "%q %v %d %v %q\n", rel, info.Mode(), info.Size(), info.ModTime().UnixNano(), what)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// peak is the most memory that was resident since the last forgetPeak, in bytes.
+func peak(t testing.TB) int64 {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "VmHWM:")
+	kb, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kb << 10
+}
+
+func forgetPeak(t testing.TB) {
+	t.Helper()
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
+		t.Fatal(err)
+	}
+}
