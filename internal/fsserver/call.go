@@ -8,6 +8,7 @@ import (
 
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/wire"
+	"github.com/rootbound/rootbound/rootfs"
 )
 
 const (
@@ -64,8 +65,9 @@ func (d denial) Unwrap() error { return d.refusal }
 
 // Reasons in the log.
 const (
-	reasonOutside = "outside"
-	reasonNoRoots = "no-roots"
+	reasonOutside  = "outside"
+	reasonNoRoots  = "no-roots"
+	reasonReadOnly = "read-only"
 )
 
 // metaCode is the key of _meta under which an error has its code.
@@ -97,6 +99,9 @@ func (s *Server) run(ctx context.Context, r *exchange.Request) (answer, error) {
 	name := wire.GetString(r.Msg.Params(), "name")
 	t := s.findTool(name)
 	if t == nil {
+		if slices.ContainsFunc(tools, func(t *tool) bool { return t.name == name && t.writes && !(t.extra && s.compat) }) {
+			return answer{}, refuse(rootfs.ReadOnly, "Access denied - nothing may be changed: every allowed directory is read-only, so there is no %s.", name)
+		}
 		return answer{}, refuse(codeUnknownTool, "MCP error -32602: Tool %.100s not found", name)
 	}
 	given, _ := wire.Get(r.Msg.Params(), "arguments")

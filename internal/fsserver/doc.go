@@ -15,4 +15,9 @@
 // makes another set of it. Error texts name the allowed directories and paths beneath them, as those of the reference
 // server do, and say no more of what lies outside than the argument did. An answer is bounded, the number of calls that
 // run at one time is not: each holds up to a few times the longest answer.
+//
+// A file is replaced by a new one, so that nobody sees half of it; other hard links of it keep the old content. What
+// another process writes between the last look and the exchange is lost. Text to edit is found as UTF-8: in a file of
+// another encoding whose characters end in bytes of ASCII, as GBK has some, a short text can match a part of one. A copy
+// of a directory that fails leaves what was copied. What is deleted stays in the trash of its root, on the same disk.
 package fsserver

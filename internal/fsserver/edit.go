@@ -12,7 +12,7 @@ const (
 	// maxEdited is the longest file that is edited, and the longest that editing makes, in bytes.
 	maxEdited = 16 << 20
 	// maxEditing is how much text one call may search, in bytes: each edit searches the whole file.
-	maxEditing = 8 << 30
+	maxEditing = 2 << 30
 	// maxShown is how much of a text that was not found is shown, in bytes, and maxPlaces how many places of one that was
 	// found too often.
 	maxShown  = 4 << 10
@@ -27,16 +27,16 @@ const (
 // byteOrderMark may stand at the beginning of a file. It belongs to the file and is no text to edit.
 var byteOrderMark = []byte("\ufeff")
 
-// edit is one replacement.
-type edit struct {
+// textEdit is one replacement.
+type textEdit struct {
 	old, new []byte // with "\n" for every line end
 	all      bool   // wherever old is found
 	given    string // old as it came
 }
 
 // newEdit reads an edit as it came. What is all may only be in a server that has that parameter.
-func newEdit(old, new string, all bool) edit {
-	e := edit{old: foldLineEnds([]byte(old)), new: foldLineEnds([]byte(new)), all: all, given: old}
+func newEdit(old, new string, all bool) textEdit {
+	e := textEdit{old: foldLineEnds([]byte(old)), new: foldLineEnds([]byte(new)), all: all, given: old}
 	if rest, ok := bytes.CutPrefix(e.old, byteOrderMark); ok {
 		e.old, e.new = rest, bytes.TrimPrefix(e.new, byteOrderMark)
 	}
@@ -90,6 +90,11 @@ func (d *document) raw() []byte {
 		at = int(r) + 1
 	}
 	return append(b, d.text[at:]...)
+}
+
+// equal reports whether two documents are the same bytes.
+func (d *document) equal(e *document) bool {
+	return d == e || d.marked == e.marked && bytes.Equal(d.text, e.text) && slices.Equal(d.returns, e.returns)
 }
 
 // span is a part of a document's text and what comes in its place.
@@ -215,7 +220,7 @@ func commonSuffix(a, b []byte) int {
 
 // applyEdits makes the edits one after the other, each in what the one before made, or none of them. Several says in the
 // words for the model what can be done about a text that is found several times.
-func (d *document) applyEdits(ctx context.Context, edits []edit, several string) (*document, error) {
+func (d *document) applyEdits(ctx context.Context, edits []textEdit, several string) (*document, error) {
 	work := 0
 	for i, e := range edits {
 		if err := ctx.Err(); err != nil {
@@ -255,7 +260,7 @@ func inEdit(err error, i, n int) error {
 
 // find returns what an edit replaces: its text, or, when that is nowhere, the lines that are alike but for blanks around
 // them.
-func (d *document) find(e edit, several string) ([]span, error) {
+func (d *document) find(e textEdit, several string) ([]span, error) {
 	if len(e.old) == 0 {
 		return nil, refuse(codeArguments, "oldText is empty, so it says nothing about where. To insert text, give the line before or behind that place as oldText, "+
 			"and again in newText. To fill a file, use write_file.")
@@ -319,7 +324,7 @@ func (d *document) places(offsets []int) string {
 }
 
 // findLoosely finds the one row of lines that are those of the edit but for blanks around them, and fits the new lines in.
-func (d *document) findLoosely(e edit) ([]span, error) {
+func (d *document) findLoosely(e textEdit) ([]span, error) {
 	old, ended := bytes.CutSuffix(e.old, []byte("\n"))
 	wanted, text := trimLines(old), trimLines(d.text)
 	var places []int

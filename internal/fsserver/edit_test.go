@@ -12,7 +12,7 @@ import (
 // edited makes edits in the bytes of a file. Replaced is old and new, one after the other.
 func edited(t *testing.T, raw string, replaced ...string) (string, error) {
 	t.Helper()
-	var edits []edit
+	var edits []textEdit
 	for i := 0; i < len(replaced); i += 2 {
 		old, all := strings.CutPrefix(replaced[i], "ALL ")
 		edits = append(edits, newEdit(old, replaced[i+1], all))
@@ -166,7 +166,7 @@ func TestEditsOfHostileTexts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := parseDocument([]byte(tt.raw))
 			old, all := strings.CutPrefix(tt.old, "ALL ")
-			if got, err := d.applyEdits(t.Context(), []edit{newEdit(old, tt.new, all)}, ""); err == nil {
+			if got, err := d.applyEdits(t.Context(), []textEdit{newEdit(old, tt.new, all)}, ""); err == nil {
 				showDiff("f", d.text, got.text)
 			}
 		})
@@ -184,7 +184,7 @@ func FuzzEdit(f *testing.F) {
 			t.Fatalf("%q is %q when nothing was changed", raw, d.raw())
 		}
 		e := newEdit(old, new, all)
-		to, err := d.applyEdits(t.Context(), []edit{e}, "")
+		to, err := d.applyEdits(t.Context(), []textEdit{e}, "")
 		if err != nil {
 			return
 		}

@@ -153,6 +153,26 @@ func (c *call) explain(op, path string, err error) error {
 		return node("EINVAL", "invalid argument", op)
 	case rootfs.OutsideRoots:
 		return c.outside(path)
+	case rootfs.ReadOnly:
+		return c.readOnly(path)
+	case rootfs.Exists:
+		return node("EEXIST", "file already exists", op)
+	case rootfs.NotEmpty:
+		return node("ENOTEMPTY", "directory not empty", op)
+	case rootfs.CrossDevice:
+		return node("EXDEV", "cross-device link not permitted", op)
+	case rootfs.Denied:
+		return refuse(code, "Access denied - this name is not served: %s", show(c.real(path)))
+	case rootfs.HardLink:
+		return refuse(code, "Access denied - a file with several names (hard links) is not served: %s", show(c.real(path)))
+	case rootfs.Mount:
+		return refuse(code, "Access denied - what lies behind a mount point is not served: %s", show(c.real(path)))
+	case rootfs.AmbiguousName:
+		return refuse(code, "Ambiguous Unicode path component: %s", show(filepath.Base(path)))
+	case rootfs.Budget:
+		return refuse(code, "Too many entries lie beneath it: %s", show(c.real(path)))
+	case rootfs.IsRoot:
+		return refuse(code, "Access denied - an allowed directory, or one that holds it, stays where it is: %s", show(c.real(path)))
 	}
 	var system *fs.PathError // its path is not the caller's
 	switch {
@@ -178,6 +198,18 @@ func (c *call) outside(path string) error {
 	}
 	text := fmt.Sprintf("Access denied - %s: %s not in %s", what, show(where), strings.Join(c.allowed(), ", "))
 	return denial{refusal{string(rootfs.OutsideRoots), text}, reasonOutside, filepath.Clean(path)}
+}
+
+// readOnly says that a path is beneath a root whose rights do not allow what was to be done.
+func (c *call) readOnly(path string) error {
+	real := c.real(path)
+	d, _, _ := c.set.Match(real)
+	what := "is read-only"
+	if mayWrite(d) {
+		what = "allows to write, and not to delete or move away"
+	}
+	text := fmt.Sprintf("Access denied - the allowed directory %s %s: %s", show(d.Path), what, show(real))
+	return denial{refusal{string(rootfs.ReadOnly), text}, reasonReadOnly, real}
 }
 
 // allowed returns the paths under which the roots are served.

@@ -158,3 +158,5 @@ func readable(set roots.Set) bool {
 }
 
 func mayRead(d roots.Dir) bool { return d.Access&roots.Read != 0 }
+
+func mayWrite(d roots.Dir) bool { return d.Access&roots.Write != 0 }

@@ -20,6 +20,8 @@ type tool struct {
 	output string
 	// extra: the reference server has no such tool, and compat mode has none either.
 	extra bool
+	// writes: it changes files, and there is none where nothing may be changed.
+	writes bool
 	// run returns the answer, or an error whose text is for the model.
 	run func(*call) (answer, error)
 }
@@ -69,21 +71,41 @@ const (
 
 // tools are all there are, in the order in which they are listed. Those that are not extra have the names, titles,
 // parameters and annotations of the reference server's.
-var tools = []*tool{&readTextFile, &listDirectory, &listAllowedDirectories}
+var tools = []*tool{
+	&readTextFile, &writeFile, &editFile, &createDirectory, &listDirectory, &moveFile, &listAllowedDirectories,
+	&appendFile, &copyFile, &deletePath, &restorePath,
+}
 
 // toolsFor returns the tools that a server with these options has.
 func toolsFor(o Options) []*tool {
 	var list []*tool
 	for _, t := range tools {
-		if t.extra && o.Compat {
+		if t.extra && o.Compat || t.writes && o.ReadOnly {
 			continue
 		}
-		if o.Compat && slices.ContainsFunc(t.params, func(p param) bool { return p.extra }) {
+		if o.Compat {
 			c := *t
-			c.params = slices.DeleteFunc(slices.Clone(t.params), func(p param) bool { return p.extra })
+			c.params = withoutExtra(t.params)
 			t = &c
 		}
 		list = append(list, t)
+	}
+	return list
+}
+
+// withoutExtra returns the parameters, and in them the members, that the reference server has too.
+func withoutExtra(params []param) []param {
+	var list []param
+	for _, p := range params {
+		if p.extra {
+			continue
+		}
+		if p.items != nil && p.items.members != nil {
+			items := *p.items
+			items.members = withoutExtra(items.members)
+			p.items = &items
+		}
+		list = append(list, p)
 	}
 	return list
 }

@@ -1,0 +1,73 @@
+package fsserver
+
+import (
+	"errors"
+	"time"
+
+	"github.com/rootbound/rootbound/rootfs"
+)
+
+// trashed bounds the trash of each root.
+var trashed = rootfs.TrashOptions{MaxBytes: 2 << 30, MaxAge: 30 * 24 * time.Hour}
+
+// codeUnknownID: nothing in the trash has this id.
+const codeUnknownID = "unknown_id"
+
+var deletePath = tool{
+	name:  "delete_path",
+	title: "Delete File or Directory",
+	description: "Take away a file, a symbolic link itself, or a directory with all that is in it. It goes to a trash in the same " +
+		"allowed directory, which no tool shows, and restore_path brings it back: for 30 days, while the trash holds no more than " +
+		"2 GiB; then the oldest is removed for good. " + onlyWithin,
+	params:      []param{aPath},
+	annotations: changes,
+	extra:       true,
+	writes:      true,
+	run: func(c *call) (answer, error) {
+		arg := c.args.text("path")
+		path, err := c.target(arg)
+		if err != nil {
+			return answer{}, err
+		}
+		id, err := c.fs.Trash(path, trashed)
+		switch {
+		case errors.Is(err, rootfs.TooLarge):
+			return answer{}, refuse(rootfs.TooLarge, "It holds more than the %d bytes that the trash takes, so nothing was deleted: %s. Delete parts of it.",
+				trashed.MaxBytes, show(c.real(path)))
+		case errors.Is(err, rootfs.Denied):
+			return answer{}, refuse(rootfs.Denied, "Access denied - this name, or one beneath it, is not served: %s", show(c.real(path)))
+		case errors.Is(err, rootfs.CrossDevice):
+			return answer{}, refuse(rootfs.CrossDevice, "The trash is in another file system than this, so nothing was deleted: %s", show(c.real(path)))
+		case err != nil:
+			return answer{}, c.explain("unlink", path, err)
+		}
+		return answer{text: "Successfully deleted " + show(arg) + "\nTo bring it back: restore_path with the id " + id}, nil
+	},
+}
+
+var restorePath = tool{
+	name:  "restore_path",
+	title: "Restore File or Directory",
+	description: "Bring back what delete_path has taken away, to the path where it was. Directories above it that are gone are made " +
+		"again. When there is something at the path now, nothing is changed.",
+	params:      []param{{name: "id", schema: aString.says("The id that delete_path has told"), required: true}},
+	annotations: adds,
+	extra:       true,
+	writes:      true,
+	run: func(c *call) (answer, error) {
+		id := c.args.text("id")
+		path, err := c.fs.Restore(id)
+		var e *rootfs.Error
+		switch {
+		case err == nil:
+			return answer{text: "Successfully restored " + show(path)}, nil
+		case errors.Is(err, rootfs.NotFound):
+			return answer{}, refuse(codeUnknownID, "Nothing in the trash has the id %.100q.", id)
+		case !errors.As(err, &e):
+			return answer{}, err
+		case e.Code == rootfs.Exists:
+			return answer{}, refuse(e.Code, "Destination already exists: %s", show(e.Path))
+		}
+		return answer{}, c.explain("rename", e.Path, err)
+	},
+}
