@@ -207,10 +207,7 @@ follow a saved change. What a client opened and no file names is for allow and f
 			Args:              usageArgs(cobra.ExactArgs(1)),
 			ValidArgsFunction: a.completeRoots(&file, &server),
 			RunE: func(_ *cobra.Command, args []string) error {
-				if err := a.edit(file, func(path string) (config.Change, error) { return config.Use(path, absolute(args[0])) }); err != nil {
-					return err
-				}
-				return a.noteUse()
+				return a.use(file, args[0])
 			},
 		},
 	)
@@ -343,35 +340,36 @@ func (a *app) noteList(file, server, verb string) error {
 	return nil
 }
 
-// noteUse says when no guard that runs follows the active workspace.
-func (a *app) noteUse() error {
+// use lists the guards that follow the active workspace, and switches it.
+func (a *app) use(file, root string) error {
+	path, err := a.configFile(file)
+	if err != nil {
+		return err
+	}
 	dir, err := a.dirOf("")
 	if err != nil {
 		return err
 	}
-	reports, err := calllog.VerifyDir(dir)
+	on, _, err := guards(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	runs := 0
-	for _, r := range reports {
-		if r.State != calllog.Running {
-			continue
-		}
-		g, err := readGuarded(r.Path)
-		if err != nil {
-			return err
-		}
-		runs++
-		if slices.ContainsFunc(g.start.Dirs, func(d calllog.Dir) bool { return strings.Contains(d.Origin, " "+launch.Active) }) {
-			return nil
+	follow := 0
+	for _, g := range on {
+		if slices.ContainsFunc(g.start.Dirs, func(d calllog.Dir) bool { return strings.Contains(d.Origin, " "+launch.Active+", "+path+":") }) {
+			follow++
+			fmt.Fprintf(a.out, "%s, process %d, follows\n", printable(g.start.Server), g.start.PID)
 		}
 	}
-	switch runs {
-	case 0:
-		fmt.Fprintln(a.out, "no guard runs now; those follow it that are started with --root @active")
+	if err := a.edit(file, func(path string) (config.Change, error) { return config.Use(path, absolute(root)) }); err != nil {
+		return err
+	}
+	switch {
+	case follow > 0:
+	case len(on) > 0:
+		fmt.Fprintf(a.out, "nothing follows it: %s, and none was started with --root @active\n", plural(len(on), "guard runs", "guards run"))
 	default:
-		fmt.Fprintf(a.out, "nothing follows it: %s, and none was started with --root @active\n", plural(runs, "guard runs", "guards run"))
+		fmt.Fprintln(a.out, "no guard runs now; those follow it that are started with --root @active")
 	}
 	return nil
 }
