@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -147,11 +149,16 @@ func (d *beneathKernel) sub(name string, h how) (directory, error) {
 
 func (d *beneathKernel) strict() bool { return true }
 
+// listBuffers are for reading directories.
+var listBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
 // readEntries takes the types from the directory itself: os.File.ReadDir would look up by path what has none there.
 func readEntries(fd int) ([]Entry, error) {
+	buf := listBuffers.Get().(*[32 << 10]byte)
+	defer listBuffers.Put(buf)
 	var list []Entry
-	for buf := make([]byte, 32<<10); ; {
-		n, err := unix.Getdents(fd, buf)
+	for {
+		n, err := unix.Getdents(fd, buf[:])
 		if err == unix.EINTR {
 			continue
 		}
@@ -162,45 +169,51 @@ func readEntries(fd int) ([]Entry, error) {
 	}
 }
 
-// appendEntries reads records of struct linux_dirent64: inode (8 bytes), offset (8), record length (2), type (1), name.
+// appendEntries reads records of struct linux_dirent64. Their names share one string: most directories are read only to
+// see what is in them.
 func appendEntries(list []Entry, dir int, b []byte) []Entry {
-	const length, kind, name = 16, 18, 19
-	for len(b) > name {
-		rec := b[:binary.NativeEndian.Uint16(b[length:])]
-		b = b[len(rec):]
-		text := rec[name:]
-		text = text[:bytes.IndexByte(text, 0)]
-		if s := string(text); s != "." && s != ".." {
-			mode, ok := modes[rec[kind]]
-			if !ok {
+	count, size := 0, 0
+	for rest := b; len(rest) > 0; count++ {
+		name, _, after := direntOf(rest)
+		size, rest = size+len(name), after
+	}
+	list = slices.Grow(list, count)
+	var names strings.Builder
+	names.Grow(size)
+	for len(b) > 0 {
+		name, kind, after := direntOf(b)
+		b = after
+		if string(name) == "." || string(name) == ".." {
+			continue
+		}
+		names.Write(name)
+		s := names.String()
+		s = s[len(s)-len(name):]
+		mode, ok := fs.FileMode(0), true
+		if kind != unix.DT_REG {
+			if mode, ok = modes[kind]; !ok {
 				if mode, ok = lookMode(dir, s); !ok {
 					continue // it went away
 				}
 			}
-			list = append(list, Entry{s, mode})
 		}
+		list = append(list, Entry{s, mode})
 	}
 	return list
 }
 
-var modes = map[byte]fs.FileMode{
-	unix.DT_REG:  0,
-	unix.DT_DIR:  fs.ModeDir,
-	unix.DT_LNK:  fs.ModeSymlink,
-	unix.DT_FIFO: fs.ModeNamedPipe,
-	unix.DT_SOCK: fs.ModeSocket,
-	unix.DT_CHR:  fs.ModeDevice | fs.ModeCharDevice,
-	unix.DT_BLK:  fs.ModeDevice,
+// direntOf cuts the first record off: inode (8 bytes), offset (8), record length (2), type (1), name.
+func direntOf(b []byte) (name []byte, kind byte, rest []byte) {
+	n := binary.NativeEndian.Uint16(b[16:])
+	name = b[19:n]
+	return name[:bytes.IndexByte(name, 0)], b[18], b[n:]
 }
 
 // lookMode asks for the type where the file system leaves it out.
-func lookMode(dir int, name string) (fs.FileMode, bool) {
+func lookMode(dir int, name string) (fs.FileMode, error) {
 	var st unix.Stat_t
-	if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return 0, false
-	}
-	mode, ok := modes[byte(st.Mode&unix.S_IFMT>>12)]
-	return mode, ok
+	err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	return typeBits(st.Mode), err
 }
 
 func renameNoReplace(from int, name string, to int, as string) error {
