@@ -1,6 +1,7 @@
 package rootfs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -31,6 +32,8 @@ type ReplaceOptions struct {
 	Must Presence
 	// Version, when it is not empty, is the Version that the file must have when it is replaced, else Changed.
 	Version string
+	// Perm are the permission bits, less the umask, of a file that is made; 0 means 0666.
+	Perm fs.FileMode
 }
 
 // Replace puts a new content in the place of the regular file at path, or makes it where it is missing and its directory
@@ -87,7 +90,7 @@ func (r *replacement) run(write func(io.Writer, *os.File) error) (fs.FileInfo, e
 	if err != nil {
 		return nil, err
 	}
-	perm := fs.FileMode(0o666) // less the umask
+	perm := cmp.Or(r.o.Perm.Perm(), 0o666) // less the umask
 	if old != nil {
 		defer old.Close()
 		perm = 0o600 // nobody else's until it is whole

@@ -293,7 +293,7 @@ func runCopyFile(c *call) (answer, error) {
 		return answer{}, c.explain(opCopyfile, source, err)
 	}
 	defer f.Close()
-	o := rootfs.ReplaceOptions{Must: rootfs.Absent}
+	o := rootfs.ReplaceOptions{Must: rootfs.Absent, Perm: info.Mode()}
 	if c.args.is("overwrite") {
 		o.Must = rootfs.Anything
 	}
@@ -403,7 +403,7 @@ func (n *treeCopy) file(d *rootfs.Directory, name, to string) error {
 	if n.bytes += info.Size(); n.bytes > maxCopied {
 		return refuse(codeTooLarge, "it holds more than %d bytes, and one call copies no more", maxCopied)
 	}
-	o := rootfs.ReplaceOptions{Must: rootfs.Absent}
+	o := rootfs.ReplaceOptions{Must: rootfs.Absent, Perm: info.Mode()}
 	_, err = n.fs.Replace(n.ctx, to, o, func(w io.Writer, _ *os.File) error { return copyBounded(w, f) })
 	if err != nil {
 		return n.explainWrite(to, o, err)

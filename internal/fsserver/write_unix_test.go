@@ -547,6 +547,22 @@ func TestReadOnlyServer(t *testing.T) {
 	}
 }
 
+// A script that is copied can be run; a file at the destination keeps what it had.
+func TestCopyKeepsModeBits(t *testing.T) {
+	w := newWriter(t, map[string]string{"R/dir/run": "#!/bin/sh\n", "S/there": ""}, Options{})
+	if err := os.Chmod(filepath.Join(w.w, "R/dir/run"), 0o700|fs.ModeSetuid); err != nil {
+		t.Fatal(err)
+	}
+	w.use("copy_file", `{"source":"dir/run","destination":"$W/S/run"}`)
+	w.use("copy_file", `{"source":"dir","destination":"$W/S/dir"}`)
+	w.use("copy_file", `{"source":"dir/run","destination":"$W/S/there","overwrite":true}`)
+	for name, want := range map[string]fs.FileMode{"run": 0o700, "dir/run": 0o700, "there": 0o644} {
+		if info, err := os.Stat(filepath.Join(w.w, "S", name)); err != nil || info.Mode() != want {
+			t.Errorf("%s: %v, %v, want %v", name, info.Mode(), err, want)
+		}
+	}
+}
+
 // What is denied is not written, moved or deleted either, nor is a directory that holds it; a copy leaves it out.
 func TestDeniedNamesAreNotChanged(t *testing.T) {
 	deny := func(name string) bool { return name == ".env" || strings.HasSuffix(name, "/.env") }
