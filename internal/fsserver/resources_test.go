@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -17,7 +20,7 @@ import (
 	"github.com/rootbound/rootbound/roots"
 )
 
-// makeFiles writes files into a new directory and returns it.
+// makeFiles writes files into a new directory and returns it. All of it is old.
 func makeFiles(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -32,6 +35,13 @@ func makeFiles(t testing.TB, files map[string]string) string {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+	old := time.Now().Add(-time.Hour)
+	err = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Chtimes(path, old, old))
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }

@@ -26,6 +26,8 @@ const (
 	// report waits for more of them.
 	lookInterval = time.Second
 	lookDelay    = 50 * time.Millisecond
+	// fresh is how long after a change another one may leave the same time on a file: the system's clock for that ticks.
+	fresh = 20 * time.Millisecond
 )
 
 // subscriptions tells clients of changes of the resources that they follow. The system's watcher knows paths only, so what it
@@ -55,7 +57,9 @@ type subscription struct {
 	uri, path string
 	// Only the goroutine uses these once it is in a listener:
 	state state
-	dir   string // where the system reports changes of it
+	fresh bool      // it was changed just before state was seen, so another change may not show
+	since time.Time // when it was first seen changed and not at rest; zero when it is at rest
+	dir   string    // where the system reports changes of it
 }
 
 // state is what is seen of a resource.
@@ -182,7 +186,9 @@ func (c *call) subscription(uri string) (*subscription, error) {
 	if _, err := c.fs.Stat(path); err != nil {
 		return nil, c.explain(opStat, path, err)
 	}
-	return &subscription{uri: uri, path: path, state: c.look(path)}, nil
+	sub := &subscription{uri: uri, path: path}
+	sub.state, sub.fresh = c.look(path)
+	return sub, nil
 }
 
 // notify tells something. A stateless client hears by which of its requests it gets to hear it.
@@ -352,12 +358,18 @@ func (s *subscriptions) run(wake <-chan struct{}) {
 	}
 	tick := time.NewTicker(lookInterval)
 	defer tick.Stop()
-	for s.look(w) {
-		select {
-		case <-events:
-		case <-lost:
-		case <-wake:
-		case <-tick.C:
+	for {
+		some, rest := s.look(w)
+		if !some {
+			return
+		}
+		if rest {
+			select {
+			case <-events:
+			case <-lost:
+			case <-wake:
+			case <-tick.C:
+			}
 		}
 		for settled := time.After(lookDelay); settled != nil; {
 			select {
@@ -370,9 +382,9 @@ func (s *subscriptions) run(wake <-chan struct{}) {
 	}
 }
 
-// look looks at everything that is followed and tells what changed. It returns false when there is nothing, and then the
-// goroutine ends.
-func (s *subscriptions) look(w *fsnotify.Watcher) bool {
+// look looks at everything that is followed and tells what changed. Some is false when there is nothing, and then the
+// goroutine ends; rest, when something is being changed and has to be looked at again.
+func (s *subscriptions) look(w *fsnotify.Watcher) (some, rest bool) {
 	type followed struct {
 		*listener
 		set  roots.Set
@@ -390,24 +402,34 @@ func (s *subscriptions) look(w *fsnotify.Watcher) bool {
 	}
 	s.mu.Unlock()
 
+	rest = true
 	dirs := map[string]bool{}
 	for _, f := range all {
 		o, err := s.sets.use(f.set)
 		for _, sub := range f.subs {
-			now := state{}
+			var now state
+			isFresh := false
 			if err == nil {
-				now = o.look(sub.path)
+				now, isFresh = o.look(sub.path)
 			} else {
 				now.err = err.Error()
 			}
-			if now != sub.state && s.follows(f.listener, sub) {
-				f.notify("notifications/resources/updated", append(wire.AppendQuote([]byte(`{"uri":`), sub.uri), '}'))
-			}
-			if now != sub.state || sub.dir == "" {
-				sub.state, sub.dir = now, ""
-				if err == nil {
-					sub.dir = o.reports(sub.path)
+			changed := now != sub.state || sub.fresh
+			switch {
+			case !changed:
+			case isFresh && (sub.since.IsZero() || time.Since(sub.since) < lookInterval):
+				rest = false
+				if sub.since.IsZero() {
+					sub.since = time.Now()
 				}
+			default:
+				sub.state, sub.fresh, sub.since = now, isFresh, time.Time{}
+				if s.follows(f.listener, sub) {
+					f.notify("notifications/resources/updated", append(wire.AppendQuote([]byte(`{"uri":`), sub.uri), '}'))
+				}
+			}
+			if err == nil && (changed || sub.dir == "") {
+				sub.dir = o.reports(sub.path)
 			}
 			if sub.dir != "" {
 				dirs[sub.dir] = true
@@ -420,7 +442,7 @@ func (s *subscriptions) look(w *fsnotify.Watcher) bool {
 	if w != nil {
 		watch(w, dirs)
 	}
-	return all != nil
+	return all != nil, rest
 }
 
 // follows reports whether a listener has a subscription still.
@@ -430,20 +452,21 @@ func (s *subscriptions) follows(l *listener, sub *subscription) bool {
 	return slices.Contains(l.subs, sub)
 }
 
-// look sees a resource as it is now.
-func (o *openSet) look(path string) state {
+// look sees a resource as it is now, and whether it was changed just before.
+func (o *openSet) look(path string) (seen state, isFresh bool) {
 	info, err := o.fs.Stat(path)
 	if err != nil {
-		return state{err: err.Error()}
+		return state{err: err.Error()}, false
 	}
-	return state{size: info.Size(), modified: info.ModTime().UnixNano(), mode: info.Mode().Type()}
+	age := time.Since(info.ModTime())
+	return state{size: info.Size(), modified: info.ModTime().UnixNano(), mode: info.Mode().Type()}, 0 <= age && age < fresh
 }
 
 // reports returns the directory in which the system reports changes of a resource, "" when there is none.
 func (o *openSet) reports(path string) string {
 	p, err := rootfs.Locate(o.set, path, rootfs.Process{})
 	switch {
-	case err != nil || !p.Inside || !p.Exists:
+	case err != nil || !p.Inside:
 		return ""
 	case p.Rel == "." && !p.Dir.File:
 		return p.Path

@@ -308,3 +308,25 @@ func TestWithoutAWayToTell(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// The clock on files ticks slowly: a change may leave the time of the one before it.
+func TestAChangeInTheSameTickIsTold(t *testing.T) {
+	dir := makeFiles(t, map[string]string{"a": "old"})
+	set := roots.NewSet(resolve(t, dir, roots.ReadOnly))
+	path := filepath.Join(dir, "a")
+	now := time.Now()
+	if err := os.Chtimes(path, now, now); err != nil {
+		t.Fatal(err)
+	}
+	c := newClient(t, newServer(t), exchange.Legacy)
+	if accepted, _ := c.follow(set, roots.FileURI(path)); accepted == nil {
+		t.Fatal("not followed")
+	}
+	write(t, path, "new")
+	if err := os.Chtimes(path, now, now); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.next(t); got != c.updated(roots.FileURI(path)) {
+		t.Errorf("told %s", got)
+	}
+}
