@@ -25,13 +25,13 @@ func BenchmarkOpen(b *testing.B) {
 		})
 	}
 	run("os.Open", func() (*os.File, error) { return os.Open(path) })
-	for _, portable := range []bool{false, true} {
-		f, err := Open(roots.NewSet(d), Options{by: map[bool]implementation{false: best, true: osRoot}[portable]})
+	for _, i := range implementations() {
+		f, err := Open(roots.NewSet(d), Options{by: i.by})
 		if err != nil {
 			b.Fatal(err)
 		}
 		defer f.Close()
-		name := map[bool]string{false: "kernel", true: "osRoot"}[portable]
+		name := i.name
 		run(name, func() (*os.File, error) { return f.Open(path) })
 		run(name+"-relative", func() (*os.File, error) { return f.Open("1/2/3/4/f") })
 		run(name+"-link", func() (*os.File, error) { return f.Open("link") })

@@ -2,7 +2,6 @@ package rootfs
 
 import (
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -110,7 +109,7 @@ func (f *FS) take(p place, do func(d directory, name string, info fs.FileInfo) e
 func (f *FS) holdsRoot(p place, info fs.FileInfo) bool {
 	here := p.position()
 	return slices.ContainsFunc(f.roots, func(r *root) bool {
-		return r.only == "" && r.is != nil && os.SameFile(info, r.is) ||
+		return r.only == "" && r.is != nil && sameFile(info, r.is) ||
 			slices.ContainsFunc(r.spellings, func(s position) bool { return f.within(s, here) })
 	})
 }
@@ -135,7 +134,7 @@ func (f *FS) Move(from, to string) error {
 func (f *FS) move(p place, d directory, name string, info fs.FileInfo, q place) error {
 	from, into := p.position(), q.position()
 	switch {
-	case q.rest == nil && !(q.info != nil && os.SameFile(info, q.info) && f.within(from, into) && !from.equal(into)):
+	case q.rest == nil && !(q.info != nil && sameFile(info, q.info) && f.within(from, into) && !from.equal(into)):
 		return Exists // in other letters it may be the same
 	case q.denied:
 		return Denied

@@ -3,6 +3,7 @@ package rootfs
 import (
 	"io/fs"
 	"os"
+	"strings"
 )
 
 // directory is one directory, held open: the only way to what is in it and beneath it. No method leaves it. A name of
@@ -56,6 +57,7 @@ type implementation uint8
 const (
 	best   implementation = iota // of those that this system has
 	kernel                       // openat2, on Linux
+	steps                        // one name after the other, on Linux and macOS
 	osRoot                       // os.Root, on every system
 )
 
@@ -66,7 +68,18 @@ func openDirectory(path string, h how, by implementation) (directory, error) {
 			return d, err
 		}
 	}
+	if by == best || by == steps {
+		if d, err, ok := openStepped(path, h); ok {
+			return d, err
+		}
+	}
 	return openOSRoot(path, h)
+}
+
+// cut takes the first element from a name.
+func cut(name string) (first, rest string) {
+	first, rest, _ = strings.Cut(name, "/")
+	return first, rest
 }
 
 // isLink also says yes to a Windows junction.

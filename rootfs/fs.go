@@ -366,7 +366,7 @@ func (f *FS) enter(r *root, d directory, name string, h how) (directory, error) 
 
 // isRoot says whether a directory is a root other than r.
 func (f *FS) isRoot(info fs.FileInfo, r *root) bool {
-	return slices.ContainsFunc(f.roots, func(o *root) bool { return o != r && o.only == "" && os.SameFile(info, o.is) })
+	return slices.ContainsFunc(f.roots, func(o *root) bool { return o != r && o.only == "" && sameFile(info, o.is) })
 }
 
 // parse cuts a path, from a caller or from a link, into what the walk takes: a separator at the end becomes a ".".

@@ -5,7 +5,6 @@ package rootfs
 import (
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -43,24 +42,4 @@ func readEntries(fd int) ([]Entry, error) {
 		}
 	}
 	return entries, err
-}
-
-func typeBits(mode uint32) fs.FileMode {
-	switch mode & unix.S_IFMT {
-	case unix.S_IFREG:
-		return 0
-	case unix.S_IFDIR:
-		return fs.ModeDir
-	case unix.S_IFLNK:
-		return fs.ModeSymlink
-	case unix.S_IFIFO:
-		return fs.ModeNamedPipe
-	case unix.S_IFSOCK:
-		return fs.ModeSocket
-	case unix.S_IFCHR:
-		return fs.ModeDevice | fs.ModeCharDevice
-	case unix.S_IFBLK:
-		return fs.ModeDevice
-	}
-	return fs.ModeIrregular
 }

@@ -189,12 +189,11 @@ func appendEntries(list []Entry, dir int, b []byte) []Entry {
 		names.Write(name)
 		s := names.String()
 		s = s[len(s)-len(name):]
-		mode, ok := fs.FileMode(0), true
-		if kind != unix.DT_REG {
-			if mode, ok = modes[kind]; !ok {
-				if mode, ok = lookMode(dir, s); !ok {
-					continue // it went away
-				}
+		mode := typeBits(uint32(kind) << 12)
+		if kind == unix.DT_UNKNOWN {
+			var err error
+			if mode, err = lookMode(dir, s); err != nil {
+				continue // it went away
 			}
 		}
 		list = append(list, Entry{s, mode})

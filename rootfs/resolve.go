@@ -250,7 +250,7 @@ func (f *FS) rootAt(p position) *root {
 				continue
 			}
 		}
-		if os.SameFile(info, it) {
+		if sameFile(info, it) {
 			return r
 		}
 	}
@@ -390,7 +390,7 @@ func (w *walk) enter(info fs.FileInfo) error {
 	for _, r := range w.fs.roots {
 		switch {
 		case r == w.root || w.root.only != "":
-		case !r.spellings[0].equal(here) && !(r.only == "" && os.SameFile(info, r.is)):
+		case !r.spellings[0].equal(here) && !(r.only == "" && sameFile(info, r.is)):
 		case r.directory == nil:
 			return OutsideRoots
 		case r.only != "" && w.file:

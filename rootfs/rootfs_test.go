@@ -63,29 +63,41 @@ func tree(t testing.TB, files map[string]string) string {
 	return w
 }
 
-// both runs a test over each implementation.
-func both(t *testing.T, f func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS)) {
-	for _, portable := range []bool{false, true} {
-		name := "kernel"
-		if portable {
-			name = "osRoot"
-		}
-		t.Run(name, func(t *testing.T) {
+// everyOne runs a test over each implementation that this system has.
+func everyOne(t *testing.T, f func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS)) {
+	for _, i := range implementations() {
+		t.Run(i.name, func(t *testing.T) {
 			f(t, func(t *testing.T, o Options, dirs ...roots.Dir) *FS {
 				t.Helper()
-				o.by = map[bool]implementation{false: best, true: osRoot}[portable]
+				o.by = i.by
 				fsys, err := Open(roots.NewSet(dirs...), o)
 				if err != nil {
 					t.Fatal(err)
 				}
 				t.Cleanup(func() { fsys.Close() })
-				if _, ok := fsys.roots[0].directory.(*rooted); !portable && ok && runtime.GOOS == "linux" {
-					t.Skip("this kernel has no openat2")
-				}
 				return fsys
 			})
 		})
 	}
+}
+
+type named struct {
+	name string
+	by   implementation
+}
+
+func implementations() []named {
+	list := []named{{"osRoot", osRoot}}
+	top := filepath.VolumeName(os.TempDir()) + string(filepath.Separator)
+	if d, err, ok := openStepped(top, 0); ok && err == nil {
+		d.close()
+		list = append(list, named{"steps", steps})
+	}
+	if d, err, ok := openKernel(top, 0); ok && err == nil {
+		d.close()
+		list = append(list, named{"kernel", kernel})
+	}
+	return list
 }
 
 // read gives the content at path, or the code of the error.
@@ -269,7 +281,7 @@ func TestOpen(t *testing.T) {
 		{path: "W/R/" + strings.Repeat("a/../", 1000) + "f", want: "invalid_path"},
 		{path: strings.Repeat("a/", 500_000), want: "invalid_path"},
 	}
-	both(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
+	everyOne(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
 		dirs := []roots.Dir{r, s, hole, nested, one, notes}
 		within, without := open(t, Options{}, dirs...), open(t, Options{Links: NoLinks}, dirs...)
 		for _, tt := range tests {
@@ -294,7 +306,7 @@ func TestErrorTellsNothing(t *testing.T) {
 		"R/f": "", "outside/f": "x",
 		"R/out": "->../outside/f", "R/danglingout": "->../outside/nothing", "R/dangling": "->nothing",
 	})
-	both(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
+	everyOne(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
 		f := open(t, Options{}, dir(t, filepath.Join(w, "R"), roots.ReadWrite))
 		for _, path := range []string{"out", "danglingout", "dangling", "/no/such/root", w + "/outside/f", w + "/outside/nothing"} {
 			_, err := f.Stat(path)
@@ -316,7 +328,7 @@ func TestReadDirAndStat(t *testing.T) {
 	w := tree(t, map[string]string{
 		"R/file": "12345", "R/dir/x": "", "R/link": "->../outside/f", "R/in": "->file", "outside/f": "a longer one",
 	})
-	both(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
+	everyOne(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
 		f := open(t, Options{}, dir(t, filepath.Join(w, "R"), roots.ReadWrite))
 		got, err := f.ReadDir(".")
 		if err != nil {
@@ -353,7 +365,7 @@ func TestManyEntries(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	both(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
+	everyOne(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
 		got, err := open(t, Options{}, dir(t, filepath.Join(w, "R"), roots.ReadOnly)).ReadDir(".")
 		if err != nil {
 			t.Fatal(err)
@@ -369,7 +381,7 @@ func TestRootReplaced(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("an open directory cannot be renamed there")
 	}
-	both(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
+	everyOne(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
 		w := tree(t, map[string]string{"R/f": "old", "outside/f": "canary"})
 		r := filepath.Join(w, "R")
 		d := dir(t, r, roots.ReadWrite)
@@ -403,7 +415,7 @@ func TestRootReplaced(t *testing.T) {
 
 // An editor saves by replacing the file; the root goes on being that name.
 func TestFileRootSaved(t *testing.T) {
-	both(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
+	everyOne(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
 		w := tree(t, map[string]string{"d/notes.txt": "one", "d/new": "two", "d/other": "canary"})
 		notes := filepath.Join(w, "d", "notes.txt")
 		d := dir(t, notes, roots.ReadWrite)
@@ -441,7 +453,7 @@ func TestHoleMoved(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("an open directory cannot be renamed there")
 	}
-	both(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
+	everyOne(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
 		w := tree(t, map[string]string{"R/hole/secret": "canary", "R/f": ""})
 		r := filepath.Join(w, "R")
 		f := open(t, Options{}, dir(t, r, roots.ReadWrite), dir(t, filepath.Join(r, "hole"), 0))
@@ -463,7 +475,7 @@ func TestHoleMoved(t *testing.T) {
 }
 
 func TestClosed(t *testing.T) {
-	both(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
+	everyOne(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
 		w := tree(t, map[string]string{"R/f": "x"})
 		f := open(t, Options{}, dir(t, filepath.Join(w, "R"), roots.ReadOnly))
 		file, err := f.Open("f")

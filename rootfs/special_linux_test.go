@@ -32,7 +32,7 @@ func TestSpecialFiles(t *testing.T) {
 	if err := unix.Mknod(filepath.Join(r, "zero"), unix.S_IFCHR|0o644, int(unix.Mkdev(1, 5))); err == nil {
 		names = append(names, "zero")
 	}
-	both(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
+	everyOne(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
 		f := open(t, Options{}, dir(t, r, roots.ReadWrite))
 		for _, name := range names {
 			for _, path := range []string{name, filepath.Join(r, name)} {
@@ -55,7 +55,7 @@ func TestKernelFileSystems(t *testing.T) {
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
 		t.Skip("there is no /proc here")
 	}
-	both(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
+	everyOne(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
 		f := open(t, Options{}, dir(t, "/", roots.ReadWrite))
 		for _, path := range []string{
 			"/proc/version", "/proc/self/environ", "/proc/self/root/etc/passwd", "/proc/self/cwd/doc.go", "/proc/1/cmdline",
@@ -87,7 +87,7 @@ func TestSwapRace(t *testing.T) {
 		"R/d/secret": "inside", "R/l": "->../outside", "outside/secret": "canary", "outside/only-outside": "",
 	})
 	r := filepath.Join(w, "R")
-	both(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
+	everyOne(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
 		f := open(t, Options{}, dir(t, r, roots.ReadWrite))
 		var stop atomic.Bool
 		swapped := make(chan error, 1)
@@ -138,7 +138,7 @@ func TestPermission(t *testing.T) {
 	}
 	t.Cleanup(func() { os.Chmod(closed, 0o755) })
 	d := dir(t, filepath.Join(w, "R"), roots.ReadWrite)
-	both(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
+	everyOne(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
 		f := open(t, Options{}, d)
 		for _, path := range []string{"closed/f", "f"} {
 			if got := read(t, f, path); got != "permission" {

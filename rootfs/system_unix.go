@@ -37,6 +37,12 @@ func identify(_ string, info fs.FileInfo) roots.FileID {
 	return roots.FileID{}
 }
 
+// sameFile knows also the infos that os.SameFile does not.
+func sameFile(a, b fs.FileInfo) bool {
+	id := identify("", a)
+	return id != roots.FileID{} && id == identify("", b)
+}
+
 // split cuts a path into its elements, "." and ".." kept, and says what it starts from: "/", or "" when relative.
 func split(path string) (top string, elems []string) {
 	if strings.HasPrefix(path, "/") {

@@ -40,6 +40,8 @@ func identify(path string, _ fs.FileInfo) roots.FileID {
 	}
 }
 
+func sameFile(a, b fs.FileInfo) bool { return os.SameFile(a, b) }
+
 // split cuts a path into its elements, "." and ".." kept, and says what it starts from: a volume with a backslash, or
 // "" when relative. A path relative to a drive's own directory (C:x), to no drive (\x), or of the object manager (\\?\x)
 // has a top that no root has.
