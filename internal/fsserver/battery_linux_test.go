@@ -62,11 +62,11 @@ func attempted(t *testing.T, a attempt, era exchange.Era, server func(c *trial) 
 			}
 			continue
 		}
-		if _, there := schemas(t)[s.tool]; !there {
+		if _, there := schemas(t)[s.tool]; !there && !c.foreign {
 			t.Logf("left out: a tool is not there yet: %s", s.tool)
 			continue
 		}
-		if got := c.call(t, s.tool, s.args); !satisfies(got, s.want) {
+		if got := c.call(t, s.tool, s.args); !c.satisfies(got, s.want) {
 			c.fault("%s %.100s: %s, want %q", s.tool, c.path(s.args), got, s.want)
 		}
 	}
@@ -87,8 +87,8 @@ func attempted(t *testing.T, a attempt, era exchange.Era, server func(c *trial) 
 	return c.faults
 }
 
-// satisfies reports whether an answer is what a step wants.
-func satisfies(r reply, want string) bool {
+// satisfies reports whether an answer is what a step wants. A foreign server has no codes, so any error is as good as another.
+func (c *trial) satisfies(r reply, want string) bool {
 	verb, rest, _ := strings.Cut(want, " ")
 	switch {
 	case r.none || r.code == codeUnknownTool || r.code == codeArguments:
@@ -105,7 +105,7 @@ func satisfies(r reply, want string) bool {
 	if not, ok := strings.CutPrefix(rest, "!"); ok {
 		return !strings.Contains(r.text, not)
 	}
-	return rest == "" || slices.Contains(strings.Split(rest, "|"), r.code)
+	return rest == "" || c.foreign || slices.Contains(strings.Split(rest, "|"), r.code)
 }
 
 // The attempts are all there are for Linux, each once.
