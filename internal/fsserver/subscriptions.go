@@ -48,8 +48,9 @@ type listener struct {
 	id      []byte // of the request
 
 	// Under subscriptions.mu:
-	set  roots.Set // what its client may reach
-	subs []*subscription
+	set    roots.Set // what its client may reach
+	subs   []*subscription
+	silent bool // its client has not heard yet what of its subscriptions was accepted
 }
 
 // subscription is a resource that is followed.
@@ -85,28 +86,26 @@ func (s *Server) listen(ctx context.Context, r *exchange.Request, reply func(exc
 		reply(exchange.Fail(r, wire.CodeInvalidParams, exchange.Listen+` needs an object "notifications"`, nil))
 		return
 	}
+	list, _ := wire.Get(wanted, "resourceSubscriptions")
+	l.silent = !s.compat && typeOf(list) == "array"
 	if !s.subscriptions.add(l) {
 		reply(exchange.Fail(r, wire.CodeInvalidParams, fmt.Sprintf("a client listens with at most %d requests at one time", maxListeners), nil))
 		return
 	}
-	list, _ := wire.Get(wanted, "resourceSubscriptions")
-	if s.compat || typeOf(list) != "array" {
+	if !l.silent {
 		l.acknowledge("{}")
 		s.end(ctx, l, reply)
 		return
 	}
 	go func() { // a disk may be slow
-		subs := s.follow(ctx, r, list)
-		uris := make([]string, len(subs))
-		for i, sub := range subs {
-			uris[i] = sub.uri
-		}
-		l.acknowledge(`{"resourceSubscriptions":` + string(quoteAll(uris)) + `}`)
-		for _, sub := range subs {
-			if s.subscriptions.follow(l, sub) != nil {
-				break // there was room when it was accepted: the client listens with several requests at once
+		uris := []string{}
+		for _, sub := range s.follow(ctx, r, list) {
+			if s.subscriptions.follow(l, sub) == nil {
+				uris = append(uris, sub.uri)
 			}
 		}
+		l.acknowledge(`{"resourceSubscriptions":` + string(quoteAll(uris)) + `}`)
+		s.subscriptions.acknowledged(l)
 		s.end(ctx, l, reply)
 	}()
 }
@@ -223,6 +222,14 @@ func (s *subscriptions) add(l *listener) bool {
 	}
 	s.listeners = append(s.listeners, l)
 	return true
+}
+
+// acknowledged lets a listener speak.
+func (s *subscriptions) acknowledged(l *listener) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.silent = false
+	s.rouse()
 }
 
 // remove lets a listener go with all that it follows.
@@ -393,11 +400,12 @@ func (s *subscriptions) look(w *fsnotify.Watcher) (some, rest bool) {
 	var all []followed
 	s.mu.Lock()
 	for _, l := range s.listeners {
-		if len(l.subs) > 0 {
+		some = some || len(l.subs) > 0
+		if len(l.subs) > 0 && !l.silent {
 			all = append(all, followed{l, l.set, slices.Clone(l.subs)})
 		}
 	}
-	if all == nil {
+	if !some {
 		s.wake = nil
 	}
 	s.mu.Unlock()
@@ -442,7 +450,7 @@ func (s *subscriptions) look(w *fsnotify.Watcher) (some, rest bool) {
 	if w != nil {
 		watch(w, dirs)
 	}
-	return all != nil, rest
+	return some, rest
 }
 
 // follows reports whether a listener has a subscription still.
