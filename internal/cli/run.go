@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -311,6 +312,13 @@ func (r *running) options(plan *config.Plan, process pathargs.Process) (guard.Op
 	if plan.Paths.Value == launch.Elsewhere {
 		r.rules.Where = pathargs.Elsewhere
 	}
+	own := slices.Clone(plan.Watched)
+	if dir, err := r.app.logDir(); err == nil {
+		own = append(own, filepath.Dir(dir)) // the log, and the consents
+	}
+	if path := r.log.Path(); path != "" {
+		own = append(own, filepath.Dir(path))
+	}
 	var consents *consent.Watch
 	if plan.ClientRoots.Value == roots.Accept {
 		file, err := r.app.consents()
@@ -322,7 +330,7 @@ func (r *running) options(plan *config.Plan, process pathargs.Process) (guard.Op
 	return guard.Options{
 		Server: r.name, Configured: plan.Roots, ClientRoots: plan.ClientRoots.Value, Strict: plan.StrictProtocol.Value,
 		Quiet: plan.ListChanged.Given() && !plan.ListChanged.Value, Paths: r.rules, Process: process, Defaults: defaults,
-		Consent: consents, Log: r.log, Warn: r.warn, Widen: r.widen,
+		Consent: consents, Own: own, Log: r.log, Warn: r.warn, Widen: r.widen,
 	}, nil
 }
 
@@ -475,6 +483,7 @@ func (a *app) openLog(plan *config.Plan, name, dir string) (*calllog.Log, calllo
 	}
 	if plan.Command.Path != "" {
 		start.Command = append([]string{plan.Command.Path}, plan.Command.Args...)
+		start.Env = slices.Sorted(maps.Keys(plan.Command.Env))
 	}
 	log, err := calllog.Create(where, start, calllog.Options{Sync: plan.Log.Sync.Value, Bodies: plan.Log.Bodies.Value})
 	if err != nil {

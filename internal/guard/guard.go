@@ -55,6 +55,8 @@ type Options struct {
 	// Consent follows what a person lets the server have of a client's list; nil is nothing. It counts where nothing is
 	// configured and ClientRoots is Accept.
 	Consent *consent.Watch
+	// Own are the files and directories that steer the guard, which no call may change.
+	Own []string
 	// Widen says how a person would open one more directory to this server, as its roots were given; nil is --root.
 	Widen func(dir string) string
 	// Log takes the records; nil keeps none.

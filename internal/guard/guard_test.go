@@ -76,7 +76,7 @@ func (w *world) set(t *testing.T, specs ...string) roots.Set {
 }
 
 // options are what the first lines of a transcript say: "#! roots A B:ro", "#! mode accept", "#! quiet", "#! strict",
-// "#! consent A", "#! elsewhere", "#! default TOOL ARG VALUE".
+// "#! consent A", "#! own A/FILE", "#! elsewhere", "#! default TOOL ARG VALUE".
 func (w *world) options(t *testing.T, text string) guard.Options {
 	o := guard.Options{Server: server.Name, Consent: w.consents.Watch(server), Process: pathargs.Process{Dir: w.names["A"], Home: w.names["OUT"]}}
 	for line := range strings.SplitSeq(text, "\n") {
@@ -94,6 +94,11 @@ func (w *world) options(t *testing.T, text string) guard.Options {
 				if err := w.consents.Allow(server, w.names[name]); err != nil {
 					t.Fatal(err)
 				}
+			}
+		case "own":
+			for _, path := range words[1:] {
+				name, rest, _ := strings.Cut(path, "/")
+				o.Own = append(o.Own, filepath.Join(w.names[name], rest))
 			}
 		case "quiet":
 			o.Quiet = true

@@ -80,7 +80,7 @@ func (g *Guard) judge(ctx context.Context, r *exchange.Request, next exchange.Ha
 		next.Handle(ctx, r, reply)
 		return
 	}
-	v := pathargs.Judge(args, r.Roots, g.opt.Process)
+	v := g.judgeArgs(args, r.Roots)
 	refused := v.Refused()
 	if len(refused) == 0 {
 		r.Trail.Add(exchange.Note{Stage: "paths", Detail: detail{logPaths(v, "")}})
@@ -90,7 +90,7 @@ func (g *Guard) judge(ctx context.Context, r *exchange.Request, next exchange.Ha
 	s := g.session(r, nil)
 	s.denied(ctx, r, refused[0].Place.Path, reply, func(set roots.Set, final bool) {
 		if !final {
-			v = pathargs.Judge(args, set, g.opt.Process)
+			v = g.judgeArgs(args, set)
 			refused = v.Refused()
 		}
 		if len(refused) == 0 {
@@ -130,6 +130,8 @@ const (
 func modelText(code string, j pathargs.Judged, set roots.Set, allow, id string) string {
 	what := fmt.Sprintf("the argument %q", strings.TrimPrefix(j.Pointer, "/"))
 	switch code {
+	case codeOwn:
+		return fmt.Sprintf("Refused by Rootbound (call %s): %s is a file that decides what this server may do, which it may not change.", id, what)
 	case codeConsent:
 		return consentText(what, allow, id)
 	case calllog.CodeNoRoots:
@@ -169,6 +171,8 @@ func (g *Guard) explain(j pathargs.Judged, state roots.State, tool string) (code
 		dir = filepath.Dir(where)
 	}
 	switch {
+	case j.Refusal == pathargs.Forbidden && g.own(j.Place.Path, j.Need):
+		return codeOwn, text + ", which steers Rootbound itself: no server changes what holds it", "", ""
 	case j.Refusal == pathargs.Forbidden:
 		code = calllog.CodeReadOnly
 		text += fmt.Sprintf(", in %s, where that is not allowed", visible(rootName(j.Place.Dir)))
@@ -263,10 +267,10 @@ func logPaths(v pathargs.Verdict, code string) []calllog.Path {
 		}
 		if j.Refusal != pathargs.NotRefused {
 			p.Verdict = calllog.Deny
-			switch j.Refusal {
-			case pathargs.Outside:
+			switch {
+			case j.Refusal == pathargs.Outside, code == codeOwn && j.Refusal == pathargs.Forbidden:
 				p.Code = code
-			case pathargs.Forbidden:
+			case j.Refusal == pathargs.Forbidden:
 				p.Code = calllog.CodeReadOnly
 			default:
 				p.Code = codeUnresolvable

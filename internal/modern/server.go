@@ -152,7 +152,8 @@ func (s *Server) response(m *wire.Message) {
 		s.note("the server answered %.60q, which was cancelled; the answer was dropped", m.ID())
 		return
 	case m.Error() != nil && (m.ID() == nil || string(m.ID()) == "null"):
-		s.report("the server sent an error that belongs to no request, maybe to a notification: %.200q; it was dropped", wire.GetString(m.Error(), "message"))
+		s.report("the server refused something and did not say what, maybe a notification; that was dropped")
+		s.note("the server refused something and did not say what: %.200q", wire.GetString(m.Error(), "message"))
 		return
 	default:
 		s.report("the server answered %.60q, which is not open; the answer was dropped", m.ID())

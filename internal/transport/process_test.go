@@ -131,7 +131,7 @@ func TestWhatIsDroppedIsTold(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ file, report, note string }{
 		{"late", "", "answered \"2\", which was cancelled"},
-		{"null-id", "an error that belongs to no request", ""},
+		{"null-id", "refused something and did not say what", "Method not found"},
 	} {
 		var mu sync.Mutex
 		var reports, notes strings.Builder
