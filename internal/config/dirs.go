@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -88,8 +89,20 @@ func (r *resolver) fromList(f *File) {
 	}
 }
 
+// missing reports whether a directory is left out because it is not there, and takes note of that.
+func (r *resolver) missing(from, dir string, err error) bool {
+	var e *roots.Error
+	if !r.flags.Partial || !errors.As(err, &e) || e.Reason != roots.Missing {
+		return false
+	}
+	r.p.Missing = append(r.p.Missing, e.Root)
+	r.note("%s %s is not there and is left out until it is", from, dir)
+	return true
+}
+
 func (r *resolver) fromFlags() (roots.Set, error) {
 	var dirs []roots.Dir
+	var none error // there, of those that were named
 	for _, f := range r.flags.Roots {
 		dir, o := f.Dir, roots.ResolveOptions{Name: f.Name, Access: f.Access, Origin: f.Flag, AllowBroad: true}
 		if dir == launch.Active {
@@ -106,12 +119,19 @@ func (r *resolver) fromFlags() (roots.Set, error) {
 		}
 		d, err := resolve(r.sys.Dir, dir, o)
 		if err != nil {
-			return roots.Set{}, fmt.Errorf("%s %s: %w", f.Flag, f.Dir, err)
+			err = fmt.Errorf("%s %s: %w", f.Flag, f.Dir, err)
+			if none = cmp.Or(none, err); r.missing(f.Flag, f.Dir, err) {
+				continue
+			}
+			return roots.Set{}, err
 		}
 		if !d.File && roots.Broad(d.Path) {
 			r.note("%s %s: this is a broad directory, and all of it is served", f.Flag, f.Dir)
 		}
 		dirs = append(dirs, d)
+	}
+	if len(dirs) == 0 && none != nil {
+		return roots.Set{}, none
 	}
 	return unique(dirs, func(d roots.Dir) Origin { return Origin{Word: d.Origin} })
 }
@@ -134,6 +154,7 @@ func (r *resolver) active() (dir, name string) {
 func (r *resolver) fromFile(list []Root) (roots.Set, error) {
 	var dirs []roots.Dir
 	var faults []error
+	var none error // there, of those that were named
 	origins := map[string]Origin{}
 	for _, root := range list {
 		d, err := resolve(filepath.Dir(root.Origin.File), root.Path, roots.ResolveOptions{
@@ -144,11 +165,19 @@ func (r *resolver) fromFile(list []Root) (roots.Set, error) {
 			if errors.As(err, &e) && e.Reason == roots.TooBroad {
 				err = fmt.Errorf("%w; allow_broad = true allows it", err)
 			}
-			faults = append(faults, root.Origin.errorf("%v", err))
+			fault := root.Origin.errorf("%v", err)
+			if r.missing(root.Origin.String()+": root", root.Path, err) {
+				none = cmp.Or(none, fault)
+				continue
+			}
+			faults = append(faults, fault)
 			continue
 		}
 		origins[d.Path] = root.Origin
 		dirs = append(dirs, d)
+	}
+	if len(dirs) == 0 && none != nil {
+		faults = append(faults, none)
 	}
 	if err := errors.Join(faults...); err != nil {
 		return roots.Set{}, err

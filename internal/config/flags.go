@@ -15,6 +15,9 @@ type Flags struct {
 	Roots []DirFlag
 	// ClientRoots is the word of --client-roots.
 	ClientRoots string
+	// Partial leaves directories out that are not there, of the flags and of the files, unless none is there. The plan has
+	// them as Missing, and Watch makes another one when they are there.
+	Partial bool
 	// Config is --config: it takes the place of the user's file. Server is --server.
 	Config string
 	Server string

@@ -54,6 +54,8 @@ type Plan struct {
 	Files []string
 	// Watched are those that were read or looked for.
 	Watched []string
+	// Missing are the directories that were left out because they are not there (see Flags.Partial).
+	Missing []string
 
 	print print
 }
@@ -106,6 +108,7 @@ func (p *Plan) Runnable() error {
 type layers struct {
 	managed, operator, project *File
 	files, watched             []string
+	texts                      map[string][]byte // of files, by path
 	print                      print
 }
 
@@ -122,6 +125,10 @@ func printOf(paths []string, texts map[string][]byte) print {
 			if text, err = os.ReadFile(path); err != nil {
 				text = nil
 			}
+			if errors.Is(err, fs.ErrNotExist) {
+				fmt.Fprintf(hash, "%q -\n", path)
+				continue
+			}
 		}
 		fmt.Fprintf(hash, "%q %d\n%s\n", path, len(text), text)
 	}
@@ -130,9 +137,9 @@ func printOf(paths []string, texts map[string][]byte) print {
 
 // load reads the files of a system.
 func load(sys System, f Flags) (*layers, error) {
-	l := &layers{}
-	var faults []error
 	texts := map[string][]byte{}
+	l := &layers{texts: texts}
+	var faults []error
 	read := func(path string, must bool) *File {
 		text, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) && !must {
@@ -267,6 +274,10 @@ func (r *resolver) plan() (*Plan, error) {
 	r.log()
 	if err := r.roots(); err != nil {
 		return nil, err
+	}
+	if len(r.p.Missing) > 0 {
+		r.p.Watched = slices.Concat(r.p.Watched, r.p.Missing)
+		r.p.print = printOf(r.p.Watched, l.texts)
 	}
 	return r.p, nil
 }

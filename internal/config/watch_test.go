@@ -158,3 +158,32 @@ func TestPoll(t *testing.T) {
 		t.Error("polling ended before its context")
 	}
 }
+
+// https://github.com/modelcontextprotocol/servers/issues/2815: one directory that is not there does not take the others
+// with it, and is served as soon as it is there.
+func TestADirectoryThatComesLater(t *testing.T) {
+	h := newHome(t)
+	h.dir("work")
+	flags := Flags{Partial: true, Roots: []DirFlag{h.flag("DIR", h.path("work")), h.flag("--ro", h.path("later"))}}
+	if p, err := Resolve(h.sys, Flags{Partial: true, Roots: flags.Roots[1:]}); err == nil {
+		t.Errorf("with no directory there: roots %v, want an error", h.show(p.Roots))
+	}
+	if p, err := Resolve(h.sys, Flags{Roots: flags.Roots}); err == nil {
+		t.Errorf("not partial: roots %v, want an error", h.show(p.Roots))
+	}
+	p := h.resolve(flags)
+	if p.Roots.Len() != 1 || len(p.Missing) != 1 || p.Missing[0] != h.path("later") || len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "left out until it is") {
+		t.Errorf("roots %v, missing %q, notes %q", h.show(p.Roots), p.Missing, p.Notes)
+	}
+	next := watching(t, h, flags)
+	h.dir("later")
+	p, err := next()
+	if err != nil || p.Roots.Len() != 2 || p.Missing != nil {
+		t.Errorf("when it is there: %v, roots %v, missing %q", err, h.show(p.Roots), p.Missing)
+	}
+
+	h.write(user, "roots = [{ path = \"TOP/work\" }, { path = \"TOP/nowhere\" }]\n")
+	if p := h.resolve(Flags{Partial: true}); p.Roots.Len() != 1 || len(p.Missing) != 1 {
+		t.Errorf("of the file: roots %v, missing %q", h.show(p.Roots), p.Missing)
+	}
+}
