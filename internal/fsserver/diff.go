@@ -71,7 +71,7 @@ func unifiedDiff(path string, before, after []byte) string {
 	return w.text.String()
 }
 
-// splitBounded cuts a text into lines. A text of too many is one line.
+// splitBounded cuts a text into lines. Too many lines stay together.
 func splitBounded(text []byte) []string {
 	if bytes.Count(text, []byte("\n")) > maxDiffLines {
 		return []string{string(text)}
@@ -184,7 +184,7 @@ func (w *diffWriter) hunk(changes []lcs.Diff, before, after []string, skipped in
 	oldStart, newStart := first.Start-lead, first.ReplStart-lead
 	oldEnd := min(last.End+diffContext, len(before))
 	newEnd := last.ReplEnd + oldEnd - last.End
-	w.line("@@", fmt.Sprintf(" -%s +%s @@\n", lineRange(skipped, oldStart, oldEnd), lineRange(skipped, newStart, newEnd)))
+	w.line("@@", fmt.Sprintf(" -%s +%s @@\n", lineRange(skipped+oldStart, before[oldStart:oldEnd]), lineRange(skipped+newStart, after[newStart:newEnd])))
 	at := oldStart
 	for _, c := range changes {
 		w.lines(" ", before[at:c.Start])
@@ -195,18 +195,23 @@ func (w *diffWriter) hunk(changes []lcs.Diff, before, after []string, skipped in
 	w.lines(" ", before[at:oldEnd])
 }
 
-// lineRange writes which lines a hunk is about. When it has none, the line before is named.
-func lineRange(skipped, start, end int) string {
-	first := skipped + start + 1
-	if start == end {
-		first--
+// lineRange writes which lines a hunk is about, that has so many before it. When it has none, the line before is named.
+func lineRange(before int, lines []string) string {
+	n := 0
+	for _, l := range lines {
+		n += strings.Count(l, "\n")
+		if !strings.HasSuffix(l, "\n") {
+			n++
+		}
 	}
-	return fmt.Sprintf("%d,%d", first, end-start)
+	return fmt.Sprintf("%d,%d", before+min(n, 1), n)
 }
 
 func (w *diffWriter) lines(mark string, lines []string) {
-	for _, l := range lines {
-		w.line(mark, l)
+	for _, several := range lines {
+		for l := range strings.Lines(several) {
+			w.line(mark, l)
+		}
 	}
 }
 

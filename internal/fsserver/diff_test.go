@@ -77,6 +77,17 @@ func TestDiffOfManyChanges(t *testing.T) {
 	}
 }
 
+// Too many lines to compare are one change, and counted all the same.
+func TestDiffOfTooManyLines(t *testing.T) {
+	got := showDiff("f", bytes.Repeat([]byte("a\n"), maxDiffLines+1), bytes.Repeat([]byte("b\n"), 3))
+	_, body, _ := strings.Cut(got, "+++ f\tmodified\n")
+	lines := strings.Split(body, "\n")
+	want := []string{"@@ -1,1048577 +1,3 @@", "-a", "-a"}
+	if diff := cmp.Diff(want, lines[:3]); diff != "" || !strings.HasSuffix(got, "\n\\ 873860 more lines of this diff are not shown\n```\n\n") {
+		t.Errorf("(-want +got):\n%s\n%q", diff, got[len(got)-100:])
+	}
+}
+
 // A diff is bounded, whatever the texts are.
 func TestDiffOfHostileTexts(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))

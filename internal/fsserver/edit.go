@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -103,13 +104,9 @@ type span struct {
 	new        []byte
 }
 
-// splice returns the document with spans, which are in order, replaced. Line ends that come in take after those of the
+// splice returns the document with spans, which are in order, replaced; size is the length of its text. Line ends that come in take after those of the
 // span, one after the other, and when it has too few, after its last one; when it has none, after that of its line.
-func (d *document) splice(spans []span) *document {
-	size := len(d.text)
-	for _, s := range spans {
-		size += len(s.new) - (s.end - s.start)
-	}
+func (d *document) splice(spans iter.Seq[span], size int) *document {
 	to := &document{marked: d.marked, text: make([]byte, 0, size)}
 	from := marks{d.returns}
 	if len(d.returns) > 0 {
@@ -123,7 +120,7 @@ func (d *document) splice(spans []span) *document {
 		to.text = append(to.text, d.text[at:until]...)
 		at = until
 	}
-	for _, s := range spans {
+	for s := range spans {
 		if len(d.returns) > 0 {
 			s = s.narrow(d.text) // the line ends of what stays alike stay theirs
 		}
@@ -229,21 +226,17 @@ func (d *document) applyEdits(ctx context.Context, edits []textEdit, several str
 		if work += len(d.text) + len(e.old); work > maxEditing {
 			return nil, refuse(codeTooLarge, "These are too many edits for a file of %d bytes, so none was made: give them in several calls.", len(d.text))
 		}
-		spans, err := d.find(e, several)
+		spans, size, err := d.find(e, several)
 		if err != nil {
 			if len(edits) > 1 {
 				err = inEdit(err, i, len(edits))
 			}
 			return nil, err
 		}
-		size := len(d.text)
-		for _, s := range spans {
-			size += len(s.new) - (s.end - s.start)
-		}
 		if size > maxEdited {
 			return nil, refuse(codeTooLarge, "The file would have %d bytes, and edit_file makes at most %d. Nothing was changed.", size, maxEdited)
 		}
-		d = d.splice(spans)
+		d = d.splice(spans, size)
 	}
 	return d, nil
 }
@@ -258,32 +251,45 @@ func inEdit(err error, i, n int) error {
 	return r
 }
 
-// find returns what an edit replaces: its text, or, when that is nowhere, the lines that are alike but for blanks around
-// them.
-func (d *document) find(e textEdit, several string) ([]span, error) {
+// find returns what an edit replaces, and how long the text will be then: its text, or, when that is nowhere, the lines that
+// are alike but for blanks around them.
+func (d *document) find(e textEdit, several string) (spans iter.Seq[span], size int, err error) {
 	if len(e.old) == 0 {
-		return nil, refuse(codeArguments, "oldText is empty, so it says nothing about where. To insert text, give the line before or behind that place as oldText, "+
+		return nil, 0, refuse(codeArguments, "oldText is empty, so it says nothing about where. To insert text, give the line before or behind that place as oldText, "+
 			"and again in newText. To fill a file, use write_file.")
 	}
 	places := findAll(d.text, e.old, 1+maxCount)
+	var one span
 	switch {
 	case len(places) == 0:
-		return d.findLoosely(e)
+		if one, err = d.findLoosely(e); err != nil {
+			return nil, 0, err
+		}
 	case e.all:
-		var spans []span
-		for at := 0; ; {
+		return d.everywhere(e), len(d.text) + bytes.Count(d.text, e.old)*(len(e.new)-len(e.old)), nil
+	case len(places) > 1:
+		return nil, 0, refuse(codeSeveralMatches, "Found %s, so it is not clear which is meant:\n%s\n\n%s",
+			d.places(places), cut(e.given, maxShown), several)
+	default:
+		one = span{places[0], places[0] + len(e.old), e.new}
+	}
+	return func(yield func(span) bool) { yield(one) }, len(d.text) + len(one.new) - (one.end - one.start), nil
+}
+
+// everywhere returns each place where an edit's text is, without overlap.
+func (d *document) everywhere(e textEdit) iter.Seq[span] {
+	return func(yield func(span) bool) {
+		for at := 0; ; at += len(e.old) {
 			i := bytes.Index(d.text[at:], e.old)
 			if i < 0 {
-				return spans, nil
+				return
 			}
-			spans = append(spans, span{at + i, at + i + len(e.old), e.new})
-			at += i + len(e.old)
+			at += i
+			if !yield(span{at, at + len(e.old), e.new}) {
+				return
+			}
 		}
-	case len(places) > 1:
-		return nil, refuse(codeSeveralMatches, "Found %s, so it is not clear which is meant:\n%s\n\n%s",
-			d.places(places), cut(e.given, maxShown), several)
 	}
-	return []span{{places[0], places[0] + len(e.old), e.new}}, nil
 }
 
 // maxCount is up to how many matches are counted.
@@ -324,7 +330,7 @@ func (d *document) places(offsets []int) string {
 }
 
 // findLoosely finds the one row of lines that are those of the edit but for blanks around them, and fits the new lines in.
-func (d *document) findLoosely(e textEdit) ([]span, error) {
+func (d *document) findLoosely(e textEdit) (span, error) {
 	old, ended := bytes.CutSuffix(e.old, []byte("\n"))
 	wanted, text := trimLines(old), trimLines(d.text)
 	var places []int
@@ -332,7 +338,7 @@ func (d *document) findLoosely(e textEdit) ([]span, error) {
 		places = findAll(text, wanted, 1+maxCount)
 	}
 	if len(places) == 0 {
-		return nil, refuse(codeNoMatch, "Could not find exact match for edit:\n%s%s", cut(e.given, maxShown), d.advise(old))
+		return span{}, refuse(codeNoMatch, "Could not find exact match for edit:\n%s%s", cut(e.given, maxShown), d.advise(old))
 	}
 	n := bytes.Count(old, []byte("\n")) + 1
 	starts := make([]int, len(places)) // in the document's text
@@ -345,7 +351,7 @@ func (d *document) findLoosely(e textEdit) ([]span, error) {
 		at, starts[i] = p, offset
 	}
 	if len(places) > 1 {
-		return nil, refuse(codeSeveralMatches, "Found no exact match for edit, and, leaving out blanks around the lines, %s, so it is not clear which is meant:\n%s\n\n"+
+		return span{}, refuse(codeSeveralMatches, "Found no exact match for edit, and, leaving out blanks around the lines, %s, so it is not clear which is meant:\n%s\n\n"+
 			"Nothing was changed. Give the text exactly as it is in the file, with its indentation.", d.places(starts), cut(e.given, maxShown))
 	}
 	s := span{start: starts[0]}
@@ -367,7 +373,7 @@ func (d *document) findLoosely(e textEdit) ([]span, error) {
 	case s.end < len(d.text):
 		s.end++ // with its line end, as oldText has it and newText has not
 	}
-	return []span{s}, nil
+	return s, nil
 }
 
 // trimLines returns the lines of a text without the blanks around them, and a line end at either end, so that whole lines

@@ -3,6 +3,7 @@ package fsserver
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -188,10 +189,14 @@ func FuzzEdit(f *testing.F) {
 		if err != nil {
 			return
 		}
-		spans, _ := d.find(e, "")
+		found, size, _ := d.find(e, "")
+		spans := slices.Collect(found)
+		if size != len(to.text) {
+			t.Errorf("%d bytes of text, want %d", len(to.text), size)
+		}
 		first, last := spans[0], spans[len(spans)-1]
 		got := to.raw()
-		head := len(d.splice([]span{{first.start, len(d.text), nil}}).raw()) // of the raw bytes
+		head := len(d.splice(slices.Values([]span{{first.start, len(d.text), nil}}), first.start).raw()) // of the raw bytes
 		if before := d.raw()[:head]; !bytes.HasPrefix(got, before) {
 			t.Errorf("%q is %q: it does not begin with %q", raw, got, before)
 		}

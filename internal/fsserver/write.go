@@ -1,6 +1,7 @@
 package fsserver
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -517,15 +518,19 @@ func (c *call) tryEdit(path, version string, edit func(*os.File) error) error {
 
 // readDocument reads a file to edit.
 func (c *call) readDocument(path string, f *os.File) (*document, error) {
-	raw, err := io.ReadAll(io.LimitReader(f, maxEdited+1))
+	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	if len(raw) > maxEdited {
+	raw := bytes.NewBuffer(make([]byte, 0, min(info.Size(), maxEdited)+bytes.MinRead))
+	if _, err := raw.ReadFrom(io.LimitReader(f, maxEdited+1)); err != nil {
+		return nil, err
+	}
+	if raw.Len() > maxEdited {
 		return nil, refuse(codeTooLarge, "EFBIG: file too large, edit '%s': it has more than %d bytes, and edit_file takes no larger one. "+
 			"Change it with a program of its own, as sed, or split it.", show(c.real(path)), maxEdited)
 	}
-	return parseDocument(raw), nil
+	return parseDocument(raw.Bytes()), nil
 }
 
 // severalMatches says what can be done about a text that is found several times.
