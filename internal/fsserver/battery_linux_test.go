@@ -91,7 +91,7 @@ func attempted(t *testing.T, a attempt, era exchange.Era, server func(c *trial) 
 func (c *trial) satisfies(r reply, want string) bool {
 	verb, rest, _ := strings.Cut(want, " ")
 	switch {
-	case r.none || r.code == codeUnknownTool || r.code == codeArguments:
+	case r.none || r.code == codeUnknownTool || r.code == codeArguments && !strings.Contains(rest, codeArguments):
 		return false
 	case verb == wantEither:
 		return true

@@ -196,7 +196,7 @@ func leaked(answer string) string {
 }
 
 // schemas are the schemas of all tools, as a client gets them, ready to be used.
-var resolved struct {
+var resolvedSchemas struct {
 	once sync.Once
 	all  map[string]toolSchemas
 	err  error
@@ -206,8 +206,8 @@ type toolSchemas struct{ input, output *jsonschema.Resolved }
 
 func schemas(t testing.TB) map[string]toolSchemas {
 	t.Helper()
-	resolved.once.Do(func() {
-		resolved.all = map[string]toolSchemas{}
+	resolvedSchemas.once.Do(func() {
+		resolvedSchemas.all = map[string]toolSchemas{}
 		for _, era := range eras {
 			s := New(Options{Name: "files"})
 			defer s.Close()
@@ -218,25 +218,25 @@ func schemas(t testing.TB) map[string]toolSchemas {
 				}
 			}
 			o := exchange.Do(context.Background(), s, request(era, "tools/list", "", roots.Set{}))
-			if resolved.err = json.Unmarshal(o.Msg.Result(), &list); resolved.err != nil {
+			if resolvedSchemas.err = json.Unmarshal(o.Msg.Result(), &list); resolvedSchemas.err != nil {
 				return
 			}
 			for _, tool := range list.Tools {
 				var r toolSchemas
 				for schema, to := range map[*jsonschema.Schema]**jsonschema.Resolved{tool.InputSchema: &r.input, tool.OutputSchema: &r.output} {
-					if *to, resolved.err = schema.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true}); resolved.err != nil {
-						resolved.err = fmt.Errorf("%v, %s: %w", era, tool.Name, resolved.err)
+					if *to, resolvedSchemas.err = schema.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true}); resolvedSchemas.err != nil {
+						resolvedSchemas.err = fmt.Errorf("%v, %s: %w", era, tool.Name, resolvedSchemas.err)
 						return
 					}
 				}
-				resolved.all[tool.Name] = r
+				resolvedSchemas.all[tool.Name] = r
 			}
 		}
 	})
-	if resolved.err != nil {
-		t.Fatal(resolved.err)
+	if resolvedSchemas.err != nil {
+		t.Fatal(resolvedSchemas.err)
 	}
-	return resolved.all
+	return resolvedSchemas.all
 }
 
 // outside describes all that lies beside the roots: names, kinds, contents, times. What a case moves there itself begins with "R.".

@@ -59,14 +59,14 @@ func TestRaces(t *testing.T) {
 			each = 30 * time.Second
 		}
 		for _, r := range races {
-			t.Run(r.name, func(t *testing.T) { run(t, r, each, exchangeNames) })
+			t.Run(r.name, func(t *testing.T) { runRace(t, r, each, exchangeNames) })
 		}
-		t.Run("a client against itself", func(t *testing.T) { run(t, races[0], each, moveNames) })
+		t.Run("a client against itself", func(t *testing.T) { runRace(t, races[0], each, moveNames) })
 	})
 }
 
-// run races with an attacker for so long, and until both sides have won once.
-func run(t *testing.T, r race, each time.Duration, attack func(t *testing.T, c *trial, stop *atomic.Bool)) {
+// runRace races with an attacker for so long, and until both sides have won once.
+func runRace(t *testing.T, r race, each time.Duration, attack func(t *testing.T, c *trial, stop *atomic.Bool)) {
 	c := newTrial(t, map[string]string{"R/d/f": "inside\n", "R/l": "-> ../outside", "R/file": "inside\n", "R/filelink": "-> ../outside/f"}, rootfs.Options{})
 	before := c.outside(t)
 	var stop atomic.Bool
