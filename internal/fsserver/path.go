@@ -162,7 +162,7 @@ func (c *call) explain(op, path string, err error) error {
 	case rootfs.CrossDevice:
 		return node("EXDEV", "cross-device link not permitted", op)
 	case rootfs.Denied:
-		return refuse(code, "Access denied - this name is not served: %s", show(c.real(path)))
+		return c.denied(path)
 	case rootfs.HardLink:
 		return refuse(code, "Access denied - a file with several names (hard links) is not served: %s", show(c.real(path)))
 	case rootfs.Mount:

@@ -35,10 +35,12 @@ type Options struct {
 	Compat bool
 	// ReadOnly leaves out the tools that change anything. What may be changed where is for Request.Roots to say.
 	ReadOnly bool
-	// Redact keeps the paths of this machine out of errors: they name an argument as it was given.
+	// Redact keeps the paths of this machine out of errors: what is beneath a root is named by a relative path.
 	Redact bool
 	// Protection says in a line for people what holds the server to its directories. It may be empty.
 	Protection string
+	// Deny says which names no tool reaches. It takes the place of Files.Deny.
+	Deny *Deny
 	// Files says how files are reached.
 	Files rootfs.Options
 }
@@ -46,20 +48,25 @@ type Options struct {
 // Server answers requests of both eras. It is safe for concurrent use.
 type Server struct {
 	home  string
+	deny  *Deny
 	info  []byte // what it says of itself
 	tools []*tool
 	// The members of the results of tools/list.
 	legacyTools, modernTools string
 	sets                     sets
 	subscriptions            subscriptions
-	compat                   bool
+	compat, redact           bool
+	protection               string
 	calls, reads, subscribes exchange.Handler
 }
 
 // New returns a server. Its owner closes it.
 func New(o Options) *Server {
-	s := &Server{home: o.Home, tools: toolsFor(o), compat: o.Compat}
+	s := &Server{home: o.Home, tools: toolsFor(o), compat: o.Compat, redact: o.Redact, protection: o.Protection}
 	s.sets.options = o.Files
+	if s.deny = o.Deny; s.deny != nil {
+		s.sets.options.Deny = s.deny.Denies
+	}
 	s.legacyTools, s.modernTools = listTools(s.tools, exchange.Legacy), listTools(s.tools, exchange.Modern)
 	s.info = append([]byte(`{"name":`), wire.Quote(o.Name)...)
 	if o.Title != "" {
