@@ -1,0 +1,120 @@
+package fsserver
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/rootbound/rootbound/rootfs"
+)
+
+const (
+	// maxWalk is how long a walk takes at most. Many clients wait a minute for an answer.
+	maxWalk = 45 * time.Second
+	// maxWalked is how many entries a walk reads at most.
+	maxWalked = 10_000_000
+	// maxFound is about how many bytes of paths, or of a tree, one answer carries: a third is left for what JSON adds.
+	maxFound = 3 << 20
+)
+
+// walked is what a walk of one call has seen.
+type walked struct {
+	rootfs.Walked
+	start string // the absolute path of where it began, without links
+	late  bool   // it took too long, and what comes later in the tree is missing
+}
+
+// partial reports whether something was not looked at for want of time or room.
+func (w walked) partial() bool { return w.late || w.Cut }
+
+// walk walks beneath the directory that an argument means, within the bounds of one call. Prepare makes what visits each
+// directory, for the absolute path of the start.
+func (c *call) walk(arg string, o rootfs.WalkOptions, prepare func(start string) (func(*rootfs.Directory) []rootfs.Entry, error)) (walked, error) {
+	ctx, cancel := context.WithTimeout(c.ctx, maxWalk)
+	defer cancel()
+	var seen atomic.Int64
+	defer c.report(&seen, "entries seen")()
+	var w walked
+	var refused error
+	start, err := c.at(opScandir, arg, func(start string) error {
+		visit, err := prepare(start)
+		if err != nil {
+			refused = err
+			return nil
+		}
+		var unreadable error // the start
+		w.Walked, err = c.fs.Walk(ctx, start, o, func(d *rootfs.Directory) []rootfs.Entry {
+			if d.Parent == nil {
+				unreadable = d.Err
+			}
+			seen.Add(int64(len(d.Entries)))
+			return visit(d)
+		})
+		if errors.Is(err, context.DeadlineExceeded) && c.ctx.Err() == nil {
+			w.late, err = true, nil
+		}
+		return errors.Join(err, unreadable)
+	})
+	if refused != nil {
+		err = refused
+	}
+	if err != nil {
+		return walked{}, err
+	}
+	w.start = c.real(start)
+	return w, nil
+}
+
+// excludeParam is the parameter of what is left out. It means the same for every tool.
+var excludeParam = param{name: "excludePatterns", schema: aList.says("What to leave out, with all that is beneath it. A name or path without * " +
+	"is left out wherever it is; a pattern with * is matched against the path beneath the directory")}
+
+// sieve says what a walk leaves out.
+type sieve struct {
+	c        *call
+	start    string
+	excludes excludes
+	ignoring *ignoring // above the start
+}
+
+// sieved is what is left out in one directory.
+type sieved struct {
+	excludes []globState
+	ignoring *ignoring
+}
+
+// sieve makes the sieve of the arguments for a walk from an absolute path.
+func (c *call) sieve(start string) (*sieve, error) {
+	x, err := compileExcludes(c.args.list("excludePatterns"))
+	if err != nil {
+		return nil, err
+	}
+	s := &sieve{c: c, start: start, excludes: x}
+	if c.args.is("gitignore") {
+		s.ignoring = c.ignoreFrom(start)
+	}
+	return s, nil
+}
+
+// in returns what is left out in a directory. It is called inside visit, with what is left out in its parent.
+func (s *sieve) in(d *rootfs.Directory, parent sieved) sieved {
+	if d.Parent == nil {
+		return sieved{s.excludes.start(), s.c.ignoreBeneath(s.ignoring, d, s.start)}
+	}
+	return sieved{s.excludes.beneath(parent.excludes, path.Base(d.Path)), s.c.ignoreBeneath(parent.ignoring, d, s.start)}
+}
+
+// leavesOut reports whether an entry is left out.
+func (s *sieve) leavesOut(at sieved, e rootfs.Entry) bool {
+	return s.excludes.matches(at.excludes, e.Name) || at.ignoring.ignores(e)
+}
+
+// isLink reports whether an entry is a link, or what is like one on Windows.
+func isLink(e rootfs.Entry) bool { return e.Type&(fs.ModeSymlink|fs.ModeIrregular) != 0 }
+
+// joined returns the absolute path of what is beneath a directory.
+func joined(start, beneath string) string { return filepath.Join(start, filepath.FromSlash(beneath)) }
