@@ -140,7 +140,7 @@ func (f *FS) move(p place, d directory, name string, info fs.FileInfo, q place) 
 		return Denied
 	case q.root.dir.Access&roots.Write == 0:
 		return ReadOnly
-	case len(q.rest) > 1 && info.IsDir() && f.within(into, from), info.IsDir() && len(into.elems) > len(from.elems) && f.within(into, from):
+	case info.IsDir() && len(into.elems) > len(from.elems) && f.within(into, from):
 		return IntoItself
 	case len(q.rest) > 1:
 		return NotFound

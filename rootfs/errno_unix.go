@@ -15,6 +15,8 @@ func codeOfErrno(err error) Code {
 		return IsDirectory
 	case errors.Is(err, syscall.EXDEV):
 		return CrossDevice
+	case errors.Is(err, syscall.EBUSY):
+		return Mount
 	case errors.Is(err, syscall.EROFS):
 		return Permission
 	case errors.Is(err, syscall.ELOOP):

@@ -52,7 +52,7 @@ const (
 	IntoItself Code = "into_itself"
 	// HardLink: a file with several names, under Options.StrictLinks.
 	HardLink Code = "hard_link"
-	// Mount: in another file system, or behind a mount point, under Options.NoMounts.
+	// Mount: behind a mount point, under Options.NoMounts; or a mount point, which stays where it is.
 	Mount Code = "mount"
 	// IO: anything else; Err says what.
 	IO Code = "io"
@@ -80,7 +80,7 @@ var texts = map[Code]string{
 	IsRoot:        "it is a root, or holds one",
 	IntoItself:    "a directory cannot be moved into itself",
 	HardLink:      "a file with several names",
-	Mount:         "behind a mount point",
+	Mount:         "a mount point, or behind one",
 }
 
 // Error is the error of every operation on a path. Its text names the path as it was given and nothing else: neither

@@ -50,8 +50,10 @@ type FS struct {
 	roots   []*root
 	nested  bool // a root lies in another, or is served under a name in another
 
-	mu     sync.RWMutex // held for reading while a handle is used, so that none is closed under it
-	closed bool
+	mu      sync.Mutex
+	users   int // calls under way: while there are any, no handle is closed
+	closed  bool
+	cleaned map[roots.FileID]bool // directories that were looked through for stale files
 }
 
 // root is one opened root.
@@ -148,7 +150,8 @@ func openRoot(d roots.Dir, o Options) (*root, error) {
 
 var errReplaced = errors.New("another directory is in its place")
 
-// Close closes the handles of the roots. Files that were opened stay open.
+// Close closes the handles of the roots when the calls that are under way have ended; it does not wait for them. Later
+// calls fail with fs.ErrClosed. Files that were opened stay open.
 func (f *FS) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -156,6 +159,13 @@ func (f *FS) Close() error {
 		return nil
 	}
 	f.closed = true
+	return f.closeUnused()
+}
+
+func (f *FS) closeUnused() error {
+	if f.users > 0 {
+		return nil
+	}
 	var errs []error
 	for _, r := range f.roots {
 		if r.directory != nil {
@@ -163,6 +173,25 @@ func (f *FS) Close() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// use keeps the handles open until release.
+func (f *FS) use() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return fs.ErrClosed
+	}
+	f.users++
+	return nil
+}
+
+func (f *FS) release() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.users--; f.closed {
+		f.closeUnused()
+	}
 }
 
 // Open opens a regular file for reading. It never waits: what is not a regular file is refused with SpecialFile or
@@ -241,7 +270,7 @@ func (f *FS) ReadDir(path string) ([]Entry, error) {
 				return err
 			}
 			defer s.close()
-			entries, err = list(s)
+			entries, err = f.list(p.root, s)
 			return err
 		})
 	})
@@ -249,10 +278,12 @@ func (f *FS) ReadDir(path string) ([]Entry, error) {
 	return entries, err
 }
 
-// list leaves out our own names.
-func list(d directory) ([]Entry, error) {
+// list leaves out our own names, and removes what is stale of them if it may.
+func (f *FS) list(r *root, d directory) ([]Entry, error) {
 	entries, err := d.entries()
-	cleanTemporary(d, entries)
+	if r.dir.Access&roots.Write != 0 {
+		cleanTemporary(d, entries)
+	}
 	return slices.DeleteFunc(entries, func(e Entry) bool { return reserved(e.Name) }), err
 }
 
@@ -262,11 +293,10 @@ const maxPath = 4096
 // reach finds where path leads and does something there, or makes an Error. The place's name has no link in it, or had
 // none a moment ago; when do answers errLink it is searched for again.
 func (f *FS) reach(op, path string, e end, do func(p place) error) error {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	if f.closed {
-		return asError(op, path, fs.ErrClosed)
+	if err := f.use(); err != nil {
+		return asError(op, path, err)
 	}
+	defer f.release()
 	return f.seek(op, path, e, do)
 }
 

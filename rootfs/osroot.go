@@ -184,6 +184,9 @@ func (d *rooted) rename(name string, to directory, as string, replace bool) erro
 	if !ok || t.top != d.top {
 		return CrossDevice // os.Root cannot
 	}
+	if t == d && replace {
+		return d.errLinked(d.root.Rename(name, as))
+	}
 	from, into := path.Join(d.at, name), path.Join(t.at, as)
 	if replace {
 		return d.errLinked(d.top.Rename(from, into))

@@ -68,6 +68,7 @@ func (f *FS) Replace(ctx context.Context, path string, o ReplaceOptions, write f
 				return err
 			}
 			defer unlock()
+			f.cleanOnce(d)
 			r := replacement{fs: f, ctx: ctx, d: d, name: name, o: o}
 			info, err = r.run(write)
 			return err
@@ -112,6 +113,16 @@ func (r *replacement) run(write func(io.Writer, *os.File) error) (fs.FileInfo, e
 	if err := write(&contentWriter{r.ctx, tmp}, old); err != nil {
 		return nil, foreign{err}
 	}
+	info, err := r.finish(tmp, tmpName, old, was)
+	if err == errLink {
+		err = Changed // write is called once
+	}
+	done = info != nil
+	return info, err
+}
+
+// finish puts the new file in the place of the old one. There is an info when it has.
+func (r *replacement) finish(tmp *os.File, tmpName string, old *os.File, was fs.FileInfo) (fs.FileInfo, error) {
 	if old != nil {
 		if err := keep(tmp, old, was); err != nil {
 			return nil, err
@@ -130,7 +141,6 @@ func (r *replacement) run(write func(io.Writer, *os.File) error) (fs.FileInfo, e
 	}
 	switch err := r.d.rename(tmpName, r.d, r.name, old != nil); {
 	case err == nil:
-		done = true
 	case codeOf(err) == Exists && r.o.Must == Absent:
 		return nil, Exists
 	case codeOf(err) == Exists:
@@ -139,21 +149,27 @@ func (r *replacement) run(write func(io.Writer, *os.File) error) (fs.FileInfo, e
 		return nil, err
 	}
 	info, err := tmp.Stat()
-	if err == nil {
-		info, err = renamed{info, r.name}, r.d.sync()
+	if err != nil {
+		return nil, err
 	}
-	return info, err
+	return renamed{info, r.name}, r.d.sync()
 }
 
 // open opens the file that is there, if one is and may be, and describes it.
 func (r *replacement) open() (*os.File, fs.FileInfo, error) {
+	if r.o.Must == Absent {
+		_, _, err := r.d.look(r.name)
+		switch {
+		case err == nil:
+			return nil, nil, Exists
+		case codeOf(err) != NotFound:
+			return nil, nil, err
+		}
+	}
 	old, err := r.fs.openIn(r.d, r.name)
 	switch {
 	case err == nil:
 	case codeOf(err) != NotFound:
-		if r.o.Must == Absent && (err == IsDirectory || err == SpecialFile || err == Permission) {
-			err = Exists
-		}
 		return nil, nil, err
 	case r.o.Version != "":
 		return nil, nil, Changed

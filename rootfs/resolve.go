@@ -94,7 +94,7 @@ func join(elems []string) string {
 
 // find walks the path element by element. A relative one is looked for in each root; the first root that has it wins,
 // and when none has it the first root's answer counts. What is not there anywhere is found in the root that has most of
-// the way to it.
+// the way to it, if no root before has something there that leads out.
 func (f *FS) find(top string, elems []string, e end) (place, error) {
 	if top != "" {
 		w := walk{fs: f, end: e, textEnd: none}
@@ -103,13 +103,16 @@ func (f *FS) find(top string, elems []string, e end) (place, error) {
 	var nearest place
 	var first error
 	for _, r := range f.roots {
-		if r.directory == nil {
+		if r.directory == nil || r.only != "" && e&missing != 0 {
 			continue
 		}
 		w := walk{fs: f, end: e, textEnd: none}
 		p, err := w.run(r.at, elems)
 		switch {
-		case err == nil && p.rest == nil, err != nil && err != OutsideRoots && codeOf(err) != NotFound:
+		case err == nil && p.rest == nil:
+			return p, nil
+		case err != nil && nearest.root != nil:
+		case err == OutsideRoots && e&missing != 0, err != nil && err != OutsideRoots && codeOf(err) != NotFound:
 			return p, err
 		case err == nil:
 			if nearest.root == nil || len(p.rest) < len(nearest.rest) {
@@ -362,23 +365,24 @@ func (w *walk) absent(e string) error {
 		}
 	}
 	w.todo, w.info = nil, nil
+	if len(join(w.at))+len(join(w.rest)) >= maxPath {
+		return InvalidPath
+	}
 	here := position{w.root.at.top, slices.Concat(w.root.at.elems, w.at)}
 	for i, e := range w.rest {
-		if !validName(e) || len(join(w.at))+len(join(w.rest)) > maxPath {
-			return InvalidPath
-		}
 		here.elems = append(here.elems, e)
+		w.denied = w.denied || w.fs.denied(slices.Concat(w.at, w.rest[:i+1]))
 		for _, r := range w.fs.roots {
 			switch {
-			case r == w.root || !r.spellings[0].equal(here):
-			case r.directory != nil && r.only != "" && i == len(w.rest)-1 && i == 0:
+			case r == w.root || !w.fs.within(r.spellings[0], here) || len(r.spellings[0].elems) > len(here.elems):
+			case r.directory != nil && r.only != "" && len(w.rest) == 1:
 				w.root, w.at, w.rest = r, nil, []string{r.only}
+				w.denied = w.fs.denied(w.rest)
 				return nil
 			default:
 				return OutsideRoots
 			}
 		}
-		w.denied = w.denied || w.fs.denied(slices.Concat(w.at, w.rest[:i+1]))
 	}
 	return nil
 }

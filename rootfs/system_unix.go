@@ -110,7 +110,11 @@ func keep(f, old *os.File, was fs.FileInfo) error {
 		perm &^= 0o070 &^ (perm & 0o007 << 3) // another group has no more than everybody
 	}
 	keepAttributes(f, old)
-	return f.Chmod(perm)
+	err := f.Chmod(perm)
+	if info, e := f.Stat(); e == nil && info.Mode().Perm() == perm {
+		return nil // as it is with file systems that have one mode for all
+	}
+	return err
 }
 
 func gid(f *os.File) int {

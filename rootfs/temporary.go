@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/rootbound/rootbound/roots"
 )
 
 // What this package makes for itself has these names. They are listed nowhere, and no path reaches them.
@@ -30,13 +32,17 @@ func createTemporary(d directory, perm fs.FileMode) (*os.File, string, error) {
 		if err != nil {
 			return nil, "", err
 		}
-		if err := lock(f); err == nil || !errors.Is(err, errLocked) {
-			// Somebody who cleans may have had the lock before.
-			if _, _, err := d.look(name); err == nil {
-				return f, name, nil
-			}
+		// Somebody who cleans may have had the lock before, or have it now.
+		locked := errors.Is(lock(f), errLocked)
+		_, _, err = d.look(name)
+		if err == nil && !locked {
+			return f, name, nil
 		}
 		f.Close()
+		if err != nil && codeOf(err) != NotFound {
+			d.remove(name, false)
+			return nil, "", err
+		}
 	}
 }
 
@@ -70,9 +76,62 @@ func removeStale(d directory, name string) {
 	d.remove(name, false)
 }
 
-// CleanTemporary removes the temporary files that killed processes left, beneath all roots that may be written, and looks
-// at no more than so many entries in all (0: without limit). A directory is also cleaned whenever it is written to or
-// listed; this is for what is left where nobody looks. Files of processes that live are left.
+// cleanOnce looks through a directory that is written to, the first time in the life of f.
+func (f *FS) cleanOnce(d directory) {
+	info, err := d.info()
+	if err != nil {
+		return
+	}
+	id := identify("", info)
+	f.mu.Lock()
+	done := f.cleaned[id]
+	if !done {
+		if len(f.cleaned) >= mostCleaned || f.cleaned == nil {
+			f.cleaned = map[roots.FileID]bool{}
+		}
+		f.cleaned[id] = true
+	}
+	f.mu.Unlock()
+	if done {
+		return
+	}
+	if s, err := d.sub(".", toList); err == nil {
+		defer s.close()
+		entries, _ := s.entries()
+		cleanTemporary(s, entries)
+	}
+}
+
+// mostCleaned bounds what f remembers.
+const mostCleaned = 4096
+
+// CleanTemporary removes the temporary files that killed processes left beneath all roots that may be written, and looks
+// at about so many entries in all (0: at every one). A directory is cleaned, too, whenever it is listed, and when it is
+// first written to; this is for what lies where nobody looks, and to be called at the start. Files of processes that live
+// are left. An error is that of ctx.
 func (f *FS) CleanTemporary(ctx context.Context, entries int64) error {
-	return f.cleanAll(ctx, entries)
+	for _, r := range f.roots {
+		if r.directory == nil || r.dir.Access&roots.Write == 0 {
+			continue
+		}
+		if r.only != "" {
+			if err := f.use(); err != nil {
+				return asError("cleaning", r.dir.Path, err)
+			}
+			f.cleanOnce(r)
+			f.release()
+			continue
+		}
+		o := WalkOptions{MaxEntries: entries, Unsorted: true}
+		w, err := f.Walk(ctx, r.dir.Path, o, func(d *Directory) []Entry { return d.Entries })
+		if err != nil && (ctx.Err() != nil || errors.Is(err, fs.ErrClosed)) {
+			return err
+		}
+		if entries > 0 {
+			if entries -= w.Entries; entries <= 0 {
+				break
+			}
+		}
+	}
+	return nil
 }

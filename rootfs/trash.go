@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -35,7 +36,7 @@ const (
 
 // Trash takes a file, a link itself, or a directory with all that is in it away from its path, by moving it into a
 // directory at the top of the same root that nothing else of this package shows. The id brings it back. What the bounds
-// no longer hold is removed for good; mounts in it are left alone. It needs the right to delete, and the top of the root
+// no longer hold is removed for good. A directory with a mount point in it is refused with Mount. It needs the right to delete, and the top of the root
 // has to be in the same file system (CrossDevice) and writable.
 func (f *FS) Trash(path string, o TrashOptions) (id string, err error) {
 	err = f.reach("moving to the trash", path, lastLink, func(p place) error {
@@ -72,7 +73,7 @@ func (f *FS) Trash(path string, o TrashOptions) (id string, err error) {
 // size adds up the files beneath a directory, until they are more than most (0: until the end).
 func (f *FS) size(r *root, d directory, name string, most int64) (int64, error) {
 	var sum int64
-	err := f.scan(r, d, name, 0, func(in directory, _ []string, e Entry) error {
+	err := f.scan(r, d, name, sameMount, func(in directory, _ []string, e Entry) error {
 		if !e.Type.IsRegular() {
 			return nil
 		}
@@ -91,6 +92,9 @@ func (f *FS) size(r *root, d directory, name string, most int64) (int64, error) 
 // openTrash opens the trash of a root, and makes it where it is missing, if it may.
 func openTrash(r *root, make bool) (directory, error) {
 	t, err := r.sub(trashName, sameMount)
+	if err == errLink {
+		err = OutsideRoots // somebody has made a link of it
+	}
 	if codeOf(err) != NotFound || !make {
 		return t, err
 	}
@@ -117,7 +121,7 @@ func writeNew(d directory, name string, content []byte) error {
 }
 
 func put(t, d directory, name, from string, size int64, now time.Time) (id string, err error) {
-	id = strconv.FormatInt(now.UnixMilli(), 36) + "-" + strings.ToLower(rand.Text()[:8])
+	id = makeID(now, strings.ToLower(rand.Text()[:8]))
 	if err := t.mkdir(id, 0o700); err != nil {
 		return "", err
 	}
@@ -146,40 +150,67 @@ type thing struct {
 	from string
 }
 
+func makeID(at time.Time, random string) string {
+	return strconv.FormatInt(at.UnixMilli(), 36) + "-" + random
+}
+
 func parseID(id string) (time.Time, bool) {
 	ms, random, ok := strings.Cut(id, "-")
 	n, err := strconv.ParseInt(ms, 36, 64)
-	return time.UnixMilli(n), ok && err == nil && n >= 0 && len(random) == 8 && reservedID(random)
+	return time.UnixMilli(n), ok && err == nil && n >= 0 && len(random) == 8 && plainID(random)
 }
 
-func reservedID(s string) bool {
+func plainID(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return (r < '0' || r > '9') && (r < 'a' || r > 'z') })
 }
 
-// readThing reads where a thing was.
-func readThing(t directory, id string) (thing, error) {
+// claim takes the lock of a thing, so that one brings it back or removes it, and reads where it was. The caller closes
+// the directory and the file.
+func claim(t directory, id string) (th thing, in directory, lockFile *os.File, err error) {
 	at, ok := parseID(id)
 	if !ok {
-		return thing{}, NotFound
+		return th, nil, nil, NotFound
 	}
-	f, err := t.open(id + "/" + trashFrom)
+	in, err = t.sub(id, sameMount)
 	if err != nil {
-		return thing{}, err
+		return th, nil, nil, err
 	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxPath+32))
+	th = thing{id: id, at: at}
+	if lockFile, err = in.open(trashFrom); err == nil {
+		if errors.Is(lock(lockFile), errLocked) {
+			err = NotFound
+		} else {
+			err = th.read(lockFile)
+		}
+		// Who had the lock may have taken it away.
+		if _, _, e := in.look(trashFrom); err == nil {
+			err = e
+		}
+		if err != nil {
+			lockFile.Close()
+		}
+	}
 	if err != nil {
-		return thing{}, err
+		in.close()
+		return th, nil, nil, err
 	}
-	size, from, ok := bytes.Cut(b, []byte("\n"))
-	n, err := strconv.ParseInt(string(size), 10, 64)
-	if err != nil || !ok || n < 0 {
-		return thing{}, NotFound
-	}
-	return thing{id, at, n, string(from)}, nil
+	return th, in, lockFile, nil
 }
 
-// prune removes what is too old, what is broken, and the oldest until there is room for more bytes.
+func (th *thing) read(r io.Reader) error {
+	b, err := io.ReadAll(io.LimitReader(r, maxPath+32))
+	if err != nil {
+		return err
+	}
+	size, from, ok := bytes.Cut(b, []byte("\n"))
+	if th.size, err = strconv.ParseInt(string(size), 10, 64); err != nil || !ok || th.size < 0 {
+		return NotFound
+	}
+	th.from = string(from)
+	return nil
+}
+
+// prune removes what is too old, what was left half done, and the oldest until there is room for more bytes.
 func prune(t directory, o TrashOptions, more int64, now time.Time) {
 	l, err := t.sub(".", toList)
 	if err != nil {
@@ -196,87 +227,91 @@ func prune(t directory, o TrashOptions, more int64, now time.Time) {
 		if !ok || !e.Type.IsDir() {
 			continue
 		}
-		th, err := readThing(t, e.Name)
-		if err != nil {
-			th = thing{id: e.Name, at: at}
+		th := thing{id: e.Name, at: at}
+		if f, err := t.open(e.Name + "/" + trashFrom); err == nil {
+			if th.read(f) == nil {
+				more += th.size
+			}
+			f.Close()
+		} else if now.Sub(at) > staleAfter {
+			removeAll(t, e.Name)
+			continue
 		}
-		more += th.size
 		things = append(things, th)
 	}
 	slices.SortFunc(things, func(a, b thing) int { return cmp.Or(a.at.Compare(b.at), strings.Compare(a.id, b.id)) })
 	for _, th := range things {
 		if o.MaxAge > 0 && now.Sub(th.at) > o.MaxAge || o.MaxBytes > 0 && more > o.MaxBytes {
+			_, in, lockFile, err := claim(t, th.id)
+			if err != nil {
+				continue
+			}
+			in.close()
 			if removeAll(t, th.id) == nil {
 				more -= th.size
 			}
+			lockFile.Close()
 		}
 	}
 }
 
-// removeAll removes a directory and all beneath it; it follows no link and enters no mount. A directory that lies deep is
-// moved up first, so that no name gets too long.
+// removeAll removes a directory and all that is in it; it follows no link and enters no mount.
 func removeAll(d directory, name string) error {
-	const deep = 64
-	for todo := [][]string{{name}}; len(todo) > 0; {
-		at := todo[len(todo)-1]
-		s, err := d.sub(join(at), toList|sameMount)
+	for again := true; again; {
+		top, err := d.sub(name, toList|sameMount)
 		if err != nil {
 			return err
 		}
-		entries, err := s.entries()
-		below := false
-		for _, e := range entries {
-			switch {
-			case err != nil:
-			case !e.Type.IsDir():
-				err = s.remove(e.Name, false)
-			case len(at) > deep:
-				up := strings.ToLower(rand.Text()[:16])
-				var top directory
-				if top, err = d.sub(name, 0); err == nil {
-					err = s.rename(e.Name, top, up, false)
-					top.close()
-				}
-				todo = slices.Insert(todo, 1, []string{name, up})
-			default:
-				todo, below = append(todo, append(slices.Clip(at), e.Name)), true
-			}
-		}
-		s.close()
+		again, err = empty(top, top, 0)
+		top.close()
 		if err != nil {
 			return err
-		}
-		if below {
-			continue
-		}
-		parent := d
-		if len(at) > 1 {
-			if parent, err = d.sub(join(at[:len(at)-1]), sameMount); err != nil {
-				return err
-			}
-		}
-		err = parent.remove(at[len(at)-1], true)
-		if parent != d {
-			parent.close()
-		}
-		if err != nil && len(todo) > 1 || err != nil && codeOf(err) != NotEmpty {
-			return err
-		}
-		if err == nil {
-			todo = slices.DeleteFunc(todo, func(o []string) bool { return slices.Equal(o, at) })
 		}
 	}
-	return nil
+	return d.remove(name, true)
+}
+
+// empty removes what is in d. What lies deep it moves up to top, where it has to be called again: then no more than some
+// directories are open at once, however deep they lie.
+func empty(top, d directory, depth int) (again bool, err error) {
+	const deepest = 64
+	entries, err := d.entries()
+	if err != nil {
+		return false, err
+	}
+	for _, e := range entries {
+		switch {
+		case !e.Type.IsDir():
+			err = d.remove(e.Name, false)
+		case depth == deepest:
+			again = true
+			err = d.rename(e.Name, top, strings.ToLower(rand.Text()), false)
+		default:
+			var s directory
+			if s, err = d.sub(e.Name, toList|sameMount); err == nil {
+				var more bool
+				more, err = empty(top, s, depth+1)
+				s.close()
+				again = again || more
+			}
+			if err == nil {
+				err = d.remove(e.Name, true)
+			}
+		}
+		if err != nil && codeOf(err) != NotFound {
+			return again, err
+		}
+	}
+	return again, nil
 }
 
 // Restore brings back what Trash has taken, to the path where it was; directories on the way that are gone are made again.
 // When something is there now, it is Exists, and the thing stays in the trash. path is absolute.
 func (f *FS) Restore(id string) (path string, err error) {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	if f.closed {
-		return "", asError("restoring", id, fs.ErrClosed)
+	if err := f.use(); err != nil {
+		return "", asError("restoring", id, err)
 	}
+	defer f.release()
 	if _, ok := parseID(id); !ok {
 		return "", asError("restoring", id, NotFound)
 	}
@@ -304,19 +339,16 @@ func (f *FS) Restore(id string) (path string, err error) {
 }
 
 func (f *FS) restore(r *root, t directory, id string) (string, error) {
-	th, err := readThing(t, id)
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(r.dir.Path, filepath.FromSlash(th.from))
-	b, err := t.sub(id, 0)
+	th, b, lockFile, err := claim(t, id)
 	if err != nil {
 		return "", err
 	}
 	defer b.close()
+	defer lockFile.Close()
 	if _, _, err := b.look(trashItem); err != nil {
 		return "", err
 	}
+	path := filepath.Join(r.dir.Path, filepath.FromSlash(th.from))
 	err = f.seek("restoring", path, lastLink|missing, func(q place) error {
 		switch {
 		case q.rest == nil:

@@ -374,7 +374,7 @@ func (w *walker) see(d *Directory, from *hold, way string) {
 	}
 	if d.Err == nil {
 		var err error
-		if d.Entries, err = list(d.dir); err != nil {
+		if d.Entries, err = d.fs.list(d.root, d.dir); err != nil {
 			d.Entries, d.Err = nil, asError("listing", d.Path, err)
 		}
 	}
@@ -455,21 +455,4 @@ func (w *walker) keep(p *waiting) {
 	w.mu.Lock()
 	w.stack = append(w.stack, p)
 	w.mu.Unlock()
-}
-func (f *FS) cleanAll(ctx context.Context, entries int64) error {
-	for _, r := range f.roots {
-		if r.directory == nil || r.only != "" || r.dir.Access&roots.Write == 0 {
-			continue
-		}
-		w, err := f.Walk(ctx, r.dir.Path, WalkOptions{MaxEntries: entries}, func(d *Directory) []Entry { return d.Entries })
-		if err != nil {
-			return err
-		}
-		if entries > 0 {
-			if entries -= w.Entries; entries <= 0 {
-				break
-			}
-		}
-	}
-	return nil
 }
