@@ -83,12 +83,17 @@ func (s *Server) call(ctx context.Context, r *exchange.Request) exchange.Outcome
 	case ctx.Err() != nil:
 		return exchange.Cancelled
 	case err != nil:
-		if d := (denial{}); errors.As(err, &d) {
-			r.Trail.Add(exchange.Note{Stage: "fs", Denied: true, Code: d.reason, Text: err.Error(), Path: d.path})
-		}
+		s.note(r, err)
 		return s.toolError(r, err)
 	}
 	return s.answered(r, a)
+}
+
+// note writes a denial into the trail.
+func (s *Server) note(r *exchange.Request, err error) {
+	if d := (denial{}); errors.As(err, &d) {
+		r.Trail.Add(exchange.Note{Stage: "fs", Denied: true, Code: d.reason, Text: err.Error(), Path: d.path})
+	}
 }
 
 // nothingAllowed is what every call is answered while there is no directory.
@@ -153,7 +158,7 @@ func (s *Server) answered(r *exchange.Request, a answer) exchange.Outcome {
 // toolError is the outcome of a tool that could not do it. Its text is for the model, and its code for programs.
 func (s *Server) toolError(r *exchange.Request, err error) exchange.Outcome {
 	begin, _ := s.around(r)
-	b := append([]byte(begin+`"content":[{"type":"text","text":`), wire.Quote(err.Error())...)
+	b := append([]byte(begin+`"content":[{"type":"text","text":`), wire.Quote(s.errorText(r, err))...)
 	b = append(b, `}],"isError":true`...)
 	var meta []byte
 	if e := (refusal{}); errors.As(err, &e) && e.code != "" {

@@ -92,10 +92,8 @@ func (s *Server) resourceCall(ctx context.Context, r *exchange.Request) (*call, 
 // resourceError is the outcome of a request for a resource that failed. What is outside and what is not there are answered
 // alike, so that the answer does not tell what there is outside.
 func (s *Server) resourceError(r *exchange.Request, uri string, err error) exchange.Outcome {
-	if d := (denial{}); errors.As(err, &d) {
-		r.Trail.Add(exchange.Note{Stage: "fs", Denied: true, Code: d.reason, Text: err.Error(), Path: d.path})
-	}
-	code, text, reason := wire.CodeInvalidParams, err.Error(), string(rootfs.IO)
+	s.note(r, err)
+	code, text, reason := wire.CodeInvalidParams, s.errorText(r, err), string(rootfs.IO)
 	if e := (refusal{}); errors.As(err, &e) {
 		reason = e.code
 	}
