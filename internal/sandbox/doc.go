@@ -1,21 +1,29 @@
-// Package sandbox lets the kernel hold this process to a set of directories, as a second layer behind the code that is
-// meant to stay in them: when that code is wrong, the kernel refuses.
+// Package sandbox lets the kernel hold a process to a set of files and to as much network as it needs.
 //
-//	level, err := sandbox.Restrict([]sandbox.Rule{{Path: "/srv/docs", Access: roots.ReadOnly}})
-//	if errors.Is(err, errors.ErrUnsupported) {
-//		// the first layer holds alone: say so
-//	}
+// A program that is started confined is held whatever it tries: it may be hostile.
 //
-// On Linux this is Landlock, from version 3 of its interface on (Linux 6.2). Older ones cannot forbid to truncate a file,
-// and nothing is restricted then. On other systems nothing is.
+//	p := sandbox.Policy{Rules: []sandbox.Rule{{Path: "/srv/docs", Access: roots.ReadOnly}, …}}
+//	s, err := p.Stage("/usr/bin/node", []string{"node", "server.js"}, env)
+//	… start s.Path with s.Args and s.Files …
+//	level, err := s.Confined() // what the kernel enforces, tried out from inside; or why the program was not started
+//
+// In between, this program runs a second time as a stage (Enter), restricts itself, tries what must not be possible any
+// more, and becomes the other program. This process can restrict itself too, as a second layer behind code that is meant
+// to stay in its directories: see Restrict.
+//
+// On Linux this is Landlock, from version 3 of its interface on (Linux 6.2), and for other programs also seccomp, an
+// empty set of capabilities, no_new_privs and limits. Older versions of Landlock cannot forbid to truncate a file; nothing
+// is started then. On other systems nothing is confined.
 //
 // # Limits
 //
-// What is open stays open with the rights it had. Looking at a file without opening it (stat, a watch for changes) is not
-// restricted, nor are mode, owner and times of files elsewhere. A rule holds for a file or a directory, not for its name:
-// what takes its place later is outside. A directory in a directory cannot be taken out of it again, so a read-only root
-// in a writable one is writable to the kernel. A Rule for one file that may be replaced has to be one for its directory.
-// A restriction is never lifted.
+// What is open stays open with the rights it had; of a program that is started only its standard streams are. Looking at
+// a file without opening it (stat, a watch for changes) is not restricted, nor are mode, owner and times of files
+// elsewhere that belong to the same user. A rule holds for a file or a directory, not for its name: what takes its place
+// later is outside. A directory in a directory cannot be taken out of it again, so a read-only root in a writable one is
+// writable to the kernel. A Rule for one file that may be replaced has to be one for its directory. A file with a second
+// name inside is inside. Before version 6 of Landlock, signals reach other processes of the user (Level says so). Time,
+// memory and disk are not bounded. A restriction is never lifted.
 package sandbox
 
 import (
@@ -25,27 +33,72 @@ import (
 )
 
 // Rule lets the process reach what is at Path, and, when that is a directory, everything beneath it. Reading is reading
-// files and listing directories; nothing is ever executable. Links in Path are followed. Writing includes taking names
-// away, because a file that is replaced in one step takes one away; only directories can be removed with roots.Delete
-// alone.
+// files and listing directories. Links in Path are followed. Writing includes taking names away, because a file that is
+// replaced in one step takes one away; only directories can be removed with roots.Delete alone.
 type Rule struct {
 	Path   string
 	Access roots.Access
+	// Execute lets files be run as programs. Nothing is executable without it.
+	Execute bool `json:",omitempty"`
+}
+
+// Net is what a confined program may reach over the network. The zero value is nothing: no socket is made but pairs.
+type Net struct {
+	// All is everything: TCP and UDP, to any host, this one included, and from any host.
+	All bool `json:",omitempty"`
+	// Proxy, if not zero, is the only port it reaches, over TCP, on 127.0.0.1. All must not be set.
+	Proxy uint16 `json:",omitempty"`
+}
+
+// String says it for people.
+func (n Net) String() string {
+	switch {
+	case n.All:
+		return "whole network"
+	case n.Proxy != 0:
+		return "network through our proxy"
+	}
+	return "no network"
+}
+
+// Policy is what a program may do that is started confined. The zero value allows nothing, not even to run the program.
+type Policy struct {
+	Rules []Rule
+	Net   Net
+	// Unix lets it use Unix sockets. Before version 9 of Landlock that is any of them that the user may use.
+	Unix bool `json:",omitempty"`
 }
 
 // Level says what the kernel enforces. The zero value is nothing.
 type Level struct {
 	// Landlock is the version of the interface that is in force, 0 when none is.
 	Landlock int
+	// Seccomp is set when a filter of system calls is in force, so that Net and Unix hold.
+	Seccomp bool
+	Net     Net
+	Unix    bool
 }
 
 // Enforced reports whether the kernel enforces anything.
 func (l Level) Enforced() bool { return l.Landlock > 0 }
 
+// signals is the version of Landlock from which on it stops signals to processes outside.
+const signals = 6
+
 // String says it in a line for people.
 func (l Level) String() string {
-	if !l.Enforced() {
+	switch {
+	case !l.Enforced():
 		return "not confined by the kernel"
+	case !l.Seccomp:
+		return fmt.Sprintf("confined by the kernel (Landlock %d)", l.Landlock)
 	}
-	return fmt.Sprintf("confined by the kernel (Landlock %d)", l.Landlock)
+	s := fmt.Sprintf("confined: landlock abi %d + seccomp, %s", l.Landlock, l.Net)
+	if l.Unix {
+		s += ", Unix sockets"
+	}
+	if l.Landlock < signals {
+		s += ", signals not stopped"
+	}
+	return s
 }

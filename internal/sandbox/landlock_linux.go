@@ -20,14 +20,23 @@ var versions = []landlock.Config{
 
 const oldest = 3
 
-// Rights of the kernel. None is to execute, and none to make a device or a socket.
+// Rights of the kernel. None is to make a device.
 const (
+	execFile  = landlock.AccessFSSet(ll.AccessFSExecute)
 	readFile  = landlock.AccessFSSet(ll.AccessFSReadFile)
 	writeFile = landlock.AccessFSSet(ll.AccessFSWriteFile | ll.AccessFSTruncate)
 	readDir   = landlock.AccessFSSet(ll.AccessFSReadDir)
 	writeDir  = landlock.AccessFSSet(ll.AccessFSMakeReg | ll.AccessFSMakeDir | ll.AccessFSMakeSym | ll.AccessFSRemoveFile | ll.AccessFSRefer)
 	deleteDir = landlock.AccessFSSet(ll.AccessFSRemoveDir)
+	unixFile  = landlock.AccessFSSet(ll.AccessFSResolveUnix)
+	unixDir   = landlock.AccessFSSet(ll.AccessFSMakeSock)
 )
+
+// unixSockets is the version of Landlock from which on it can forbid sockets by their path.
+const unixSockets = 9
+
+// tcp is the version of Landlock from which on it can forbid to connect by port.
+const tcp = 4
 
 // Supported returns the level that Restrict would reach, or why it would reach none: an error that is
 // errors.ErrUnsupported.
@@ -39,7 +48,13 @@ func Supported() (Level, error) {
 	case version < oldest:
 		return Level{}, fmt.Errorf("the Landlock of this kernel is too old (%d, and %d is needed): %w", version, oldest, errors.ErrUnsupported)
 	}
-	return Level{min(version, oldest+len(versions)-1)}, nil
+	const signalsMended = 1 << 1 // of the errata: without it, version 6 lets signals through to threads
+	if version >= signals {
+		if mended, err := ll.LandlockGetErrata(); err != nil || mended&signalsMended == 0 {
+			version = signals - 1
+		}
+	}
+	return Level{Landlock: min(version, oldest+len(versions)-1)}, nil
 }
 
 // Restrict confines this process, with all its threads and what it starts, to what the rules allow, for good. It does all
@@ -50,32 +65,44 @@ func Restrict(rules []Rule) (Level, error) {
 	if err != nil {
 		return Level{}, err
 	}
-	var list []landlock.Rule
-	for _, r := range rules {
-		rights, err := rightsOf(r)
-		if err != nil {
-			return Level{}, fmt.Errorf("confining the process to %q: %w", r.Path, err)
-		}
-		if rights != 0 {
-			list = append(list, landlock.PathAccess(rights, r.Path))
-		}
+	list, err := landlockRules(rules, 0, 0)
+	if err != nil {
+		return Level{}, err
 	}
 	time.Now().Zone() // the zone is read from a file when it is first asked for
-	if err := versions[level.Landlock-oldest].Restrict(list...); err != nil {
+	if err := level.config().Restrict(list...); err != nil {
 		return Level{}, fmt.Errorf("confining the process: %w", err)
 	}
 	return level, nil
 }
 
+// config forbids exactly what the version can, and is an error on a kernel that cannot.
+func (l Level) config() landlock.Config { return versions[l.Landlock-oldest] }
+
+// landlockRules makes the kernel's rules. What is writable gets also the rights of files and directories that are given.
+func landlockRules(rules []Rule, file, dir landlock.AccessFSSet) ([]landlock.Rule, error) {
+	var list []landlock.Rule
+	for _, r := range rules {
+		rights, err := rightsOf(r, file, dir)
+		if err != nil {
+			return nil, fmt.Errorf("confining the process to %q: %w", r.Path, err)
+		}
+		if rights != 0 {
+			list = append(list, landlock.PathAccess(rights, r.Path))
+		}
+	}
+	return list, nil
+}
+
 // rightsOf returns the kernel's rights for a rule: for a file only those that a file can have, or the kernel refuses it.
-func rightsOf(r Rule) (landlock.AccessFSSet, error) {
+func rightsOf(r Rule, writableFile, writableDir landlock.AccessFSSet) (landlock.AccessFSSet, error) {
 	info, err := os.Stat(r.Path)
 	if err != nil {
 		return 0, err
 	}
 	var rights landlock.AccessFSSet
-	add := func(a roots.Access, file, dir landlock.AccessFSSet) {
-		if r.Access&a == 0 {
+	add := func(given bool, file, dir landlock.AccessFSSet) {
+		if !given {
 			return
 		}
 		rights |= file
@@ -83,8 +110,9 @@ func rightsOf(r Rule) (landlock.AccessFSSet, error) {
 			rights |= dir
 		}
 	}
-	add(roots.Read, readFile, readDir)
-	add(roots.Write, writeFile, writeDir)
-	add(roots.Delete, 0, deleteDir)
+	add(r.Execute, execFile, 0)
+	add(r.Access&roots.Read != 0, readFile, readDir)
+	add(r.Access&roots.Write != 0, writeFile|writableFile, writeDir|writableDir)
+	add(r.Access&roots.Delete != 0, 0, deleteDir)
 	return rights, nil
 }

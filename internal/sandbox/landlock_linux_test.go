@@ -23,6 +23,13 @@ import (
 const rulesVariable = "ROOTBOUND_TEST_RULES"
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == Argument {
+		fmt.Fprintln(os.Stderr, asStage())
+		os.Exit(126)
+	}
+	if text := os.Getenv(guardVariable); text != "" {
+		os.Exit(asGuard(text))
+	}
 	if rules := os.Getenv(rulesVariable); rules != "" {
 		os.Exit(confined(rules, os.Args[1:]))
 	}
@@ -249,12 +256,12 @@ func TestOnlyWhatTheRulesAllow(t *testing.T) {
 	expect("yes", "stat", "out/file") // see Limits
 
 	rules := []Rule{
-		{at("ro"), roots.ReadOnly},
-		{at("rw"), roots.ReadWrite},
-		{at("keep"), roots.Read | roots.Write},
-		{at("out/one"), roots.Read},
-		{at("out/other"), roots.ReadWrite},
-		{at("cut"), 0},
+		{Path: at("ro"), Access: roots.ReadOnly},
+		{Path: at("rw"), Access: roots.ReadWrite},
+		{Path: at("keep"), Access: roots.Read | roots.Write},
+		{Path: at("out/one"), Access: roots.Read},
+		{Path: at("out/other"), Access: roots.ReadWrite},
+		{Path: at("cut")},
 	}
 	if diff := cmp.Diff(want, tryConfined(t, top, rules, attempts...)); diff != "" {
 		t.Errorf("what is possible (-want +got):\n%s", diff)
@@ -275,7 +282,7 @@ func TestOnlyWhatTheRulesAllow(t *testing.T) {
 func TestAllOrNothing(t *testing.T) {
 	needLandlock(t)
 	missing := filepath.Join(t.TempDir(), "missing")
-	level, err := Restrict([]Rule{{t.TempDir(), roots.ReadOnly}, {missing, roots.ReadOnly}})
+	level, err := Restrict([]Rule{{Path: t.TempDir(), Access: roots.ReadOnly}, {Path: missing, Access: roots.ReadOnly}})
 	if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, errors.ErrUnsupported) || level.Enforced() {
 		t.Errorf("level %v, error %v, want one that names what is missing", level, err)
 	}

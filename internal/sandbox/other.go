@@ -16,3 +16,18 @@ func Supported() (Level, error) { return Level{}, errSystem }
 // Restrict confines this process to what the rules allow. Here it cannot: it restricts nothing, and the error is
 // errors.ErrUnsupported.
 func Restrict([]Rule) (Level, error) { return Level{}, errSystem }
+
+// Able says why this system cannot confine a program to p: here, always.
+func (p Policy) Able() (Level, error) { return Level{}, errSystem }
+
+// Stage prepares the start of a program. Here it cannot be confined, and the error is errors.ErrUnsupported.
+func (p Policy) Stage(string, []string, []string) (*Stage, error) { return nil, errSystem }
+
+// Confined is never reached, for want of a Stage.
+func (s *Stage) Confined() (Level, error) { return Level{}, errSystem }
+
+// Close does nothing.
+func (s *Stage) Close() {}
+
+// Enter is what the stage does, of which there is none here.
+func Enter() error { return errSystem }

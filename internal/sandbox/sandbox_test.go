@@ -14,7 +14,13 @@ func TestALevelIsEitherEnforcedOrAnError(t *testing.T) {
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("error %v is not errors.ErrUnsupported", err)
 	}
-	for l, want := range map[Level]string{{}: "not confined by the kernel", {7}: "confined by the kernel (Landlock 7)"} {
+	for l, want := range map[Level]string{
+		{}:                           "not confined by the kernel",
+		{Landlock: 7}:                "confined by the kernel (Landlock 7)",
+		{Landlock: 7, Seccomp: true}: "confined: landlock abi 7 + seccomp, no network",
+		{Landlock: 5, Seccomp: true, Net: Net{Proxy: 1}}:              "confined: landlock abi 5 + seccomp, network through our proxy, signals not stopped",
+		{Landlock: 9, Seccomp: true, Net: Net{All: true}, Unix: true}: "confined: landlock abi 9 + seccomp, whole network, Unix sockets",
+	} {
 		if got := l.String(); got != want {
 			t.Errorf("%#v says %q, want %q", l, got, want)
 		}

@@ -1,0 +1,425 @@
+package sandbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+
+	"github.com/rootbound/rootbound/roots"
+)
+
+var update = flag.Bool("update", false, "write the tables of testdata anew")
+
+// A guard of the tests is a copy of the test program, because guard and server have to belong to the same user, also
+// where that is another one than the test's. It does what this variable says.
+const guardVariable = "ROOTBOUND_TEST_GUARD"
+
+type guardOrder struct {
+	Policy  Policy
+	Program string
+	Args    []string
+	// ABI is the version of Landlock that is taken; 0 is the kernel's.
+	ABI int
+	// Only are the steps that are taken; nil is all, with everything that makes sure.
+	Only []string
+	// Plain starts the program as it is.
+	Plain bool
+	// Masked hides Landlock: from the guard, as an old kernel or container does, or only from the stage.
+	Masked string
+	// Leak is a file that the guard has open, without care, when it starts the program.
+	Leak string
+}
+
+// onlyVariable holds the steps for a stage of the tests.
+const onlyVariable = "ROOTBOUND_TEST_STEPS"
+
+// asGuard returns the exit code of the program.
+func asGuard(text string) int {
+	fail := func(err error) int {
+		fmt.Fprintln(os.Stderr, err)
+		return 99
+	}
+	var o guardOrder
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		return fail(err)
+	}
+	args := append([]string{o.Program}, o.Args...)
+	if o.Leak != "" {
+		fd, err := unix.Open(o.Leak, unix.O_RDONLY, 0)
+		if err != nil {
+			return fail(err)
+		}
+		const leaked = 200 // a number that nothing else gets
+		if err := unix.Dup3(fd, leaked, 0); err != nil {
+			return fail(err)
+		}
+		args = append(args, strconv.Itoa(leaked))
+	}
+	runtime.LockOSThread() // the server dies with the thread that started it
+	cmd := &exec.Cmd{Path: o.Program, Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: []string{}}
+	if o.Plain {
+		cmd.Run()
+		return cmd.ProcessState.ExitCode()
+	}
+	if o.Masked == "guard" {
+		if err := mask(); err != nil {
+			return fail(err)
+		}
+	}
+	s, err := o.Policy.Stage(o.Program, args, []string{"HOME=/nowhere"})
+	if err != nil {
+		return fail(err)
+	}
+	if o.ABI != 0 {
+		s.order.Level.Landlock = o.ABI
+	}
+	if o.Only != nil {
+		cmd.Env = []string{onlyVariable + "=" + strings.Join(o.Only, ",")}
+	}
+	if o.Masked == "stage" {
+		if err := mask(); err != nil {
+			return fail(err)
+		}
+	}
+	cmd.Path, cmd.Args, cmd.ExtraFiles = s.Path, s.Args, s.Files
+	if err := cmd.Start(); err != nil {
+		return fail(err)
+	}
+	level, err := s.Confined()
+	if err != nil {
+		cmd.Wait()
+		return fail(err)
+	}
+	fmt.Println(level)
+	cmd.Wait()
+	return cmd.ProcessState.ExitCode()
+}
+
+// asStage is Enter, or where the test says so, Enter without most of it.
+func asStage() error {
+	only := os.Getenv(onlyVariable)
+	if only == "" {
+		return Enter()
+	}
+	runtime.LockOSThread()
+	conn := os.NewFile(3, "stage")
+	var o order
+	if err := json.NewDecoder(conn).Decode(&o); err != nil {
+		return err
+	}
+	steps, err := o.steps(os.Getppid())
+	if err != nil {
+		return err
+	}
+	for _, s := range steps {
+		if slices.Contains(strings.Split(only, ","), s.name) {
+			if err := s.do(); err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+		}
+	}
+	if err := json.NewEncoder(conn).Encode(report{Level: o.Level}); err != nil {
+		return err
+	}
+	unix.CloseOnExec(3)
+	return syscall.Exec(o.Path, o.Args, o.Env)
+}
+
+// run runs a guard as the user, and returns what was printed and the exit code.
+func run(t *testing.T, uid int, o guardOrder) (string, string, int) {
+	t.Helper()
+	text, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Dir = "/"
+	cmd.Env = []string{"GORACE=atexit_sleep_ms=0", guardVariable + "=" + string(text)}
+	if uid != os.Getuid() {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
+	}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = cmd.Run()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()
+}
+
+// users are those that a test runs as: an ordinary one and, when the tests run as root, root too.
+func users() map[string]int {
+	if os.Getuid() == 0 {
+		return map[string]int{"root": 0, "user": 65534}
+	}
+	return map[string]int{"user": os.Getuid()}
+}
+
+// world is where a probe plays: a directory inside, one outside, and servers outside.
+type world struct {
+	top, probe         string
+	tcp, udp, abstract string
+}
+
+func newWorld(t *testing.T, probe string, uid int) world {
+	t.Helper()
+	top, err := os.MkdirTemp("", "rootbound-world")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(top) })
+	w := world{top: top, probe: filepath.Join(top, "probe"), abstract: filepath.Base(top)}
+	for _, dir := range []string{"in", "in/sub", "in/empty", "out"} {
+		if err := os.Mkdir(filepath.Join(top, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{"in/file", "out/file", "out/other", "out/gone", "out/mine", "out/second"} {
+		if err := os.WriteFile(filepath.Join(top, file), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	os.Symlink("../out/file", filepath.Join(top, "in/link"))
+	os.Link(filepath.Join(top, "out/second"), filepath.Join(top, "in/hard"))
+	if err := os.Link(probe, w.probe); err != nil {
+		t.Fatal(err)
+	}
+	listen := func(network, address string) net.Listener {
+		l, err := net.Listen(network, address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				c.Close()
+			}
+		}()
+		return l
+	}
+	packets := func(network, address string) net.PacketConn {
+		c, err := net.ListenPacket(network, address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	_, w.tcp, _ = net.SplitHostPort(listen("tcp", "127.0.0.1:0").Addr().String())
+	_, w.udp, _ = net.SplitHostPort(packets("udp", "127.0.0.1:0").LocalAddr().String())
+	listen("unix", filepath.Join(top, "out/server"))
+	packets("unixgram", filepath.Join(top, "out/datagrams"))
+	listen("unix", "@"+w.abstract)
+	err = filepath.WalkDir(top, func(path string, _ os.DirEntry, err error) error {
+		if err == nil && path != w.probe {
+			err = os.Lchown(path, uid, uid)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (w world) order() guardOrder {
+	return guardOrder{
+		Policy: Policy{Rules: []Rule{
+			{Path: filepath.Join(w.top, "in"), Access: roots.ReadWrite},
+			{Path: w.probe, Access: roots.Read, Execute: true},
+			{Path: "/proc/self/fd", Access: roots.Read},
+		}},
+		Program: w.probe, Args: []string{filepath.Join(w.top, "in"), filepath.Join(w.top, "out"), w.tcp, w.udp, w.abstract},
+		Leak: filepath.Join(w.top, "out/second"),
+	}
+}
+
+// buildProbe builds the probe without anything that it would have to load.
+func buildProbe(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "probe")
+	cmd := exec.Command("go", "build", "-o", path, "./testdata/probe")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("building the probe: %v\n%s", err, out)
+	}
+	return path
+}
+
+const (
+	stepLandlock     = "restricting files with Landlock"
+	stepSeccomp      = "filtering system calls"
+	stepCapabilities = "dropping capabilities"
+	stepPrivileges   = "giving up new privileges"
+	stepDescriptors  = "closing descriptors"
+)
+
+// What each layer stops, as root and as an ordinary user, and what a hostile program can do without and with all of them.
+func TestProbes(t *testing.T) {
+	needLandlock(t)
+	level, _ := Supported()
+	if level.Landlock < 7 {
+		t.Skip("the tables are for version 7 and the older ones it can do as if")
+	}
+	probe := buildProbe(t)
+	columns := []struct {
+		name string
+		set  func(*guardOrder)
+	}{
+		{"nothing", func(o *guardOrder) { o.Plain = true }},
+		{"landlock 3", func(o *guardOrder) { o.Only = []string{stepPrivileges, stepLandlock}; o.ABI = 3 }},
+		{"landlock 7", func(o *guardOrder) { o.Only = []string{stepPrivileges, stepLandlock}; o.ABI = 7 }},
+		{"seccomp", func(o *guardOrder) { o.Only = []string{stepPrivileges, stepSeccomp} }},
+		{"no caps", func(o *guardOrder) { o.Only = []string{stepPrivileges, stepCapabilities} }},
+		{"descriptors", func(o *guardOrder) { o.Only = []string{stepDescriptors} }},
+		{"all, abi 3", func(o *guardOrder) { o.ABI = 3 }},
+		{"all, abi 5", func(o *guardOrder) { o.ABI = 5 }},
+		{"all, abi 7", func(o *guardOrder) { o.ABI = 7 }},
+		{"net all", func(o *guardOrder) { o.ABI = 7; o.Policy.Net.All = true }},
+		{"unix", func(o *guardOrder) { o.ABI = 7; o.Policy.Unix = true }},
+	}
+	for name, uid := range users() {
+		t.Run(name, func(t *testing.T) {
+			results := map[string][]string{}
+			var attempts []string
+			for _, c := range columns {
+				w := newWorld(t, probe, uid)
+				o := w.order()
+				c.set(&o)
+				stdout, stderr, code := run(t, uid, o)
+				if code != 0 {
+					t.Fatalf("%s: exit code %d\n%s%s", c.name, code, stdout, stderr)
+				}
+				for line := range strings.Lines(stdout) {
+					what, result, ok := strings.Cut(strings.TrimSpace(line), ": ")
+					if !ok || strings.HasPrefix(what, "confined") {
+						continue
+					}
+					if results[what] == nil {
+						attempts = append(attempts, what)
+					}
+					results[what] = append(results[what], result)
+				}
+			}
+			var names []string
+			for _, c := range columns {
+				names = append(names, c.name)
+			}
+			got := table(names, attempts, results)
+			golden := filepath.Join("testdata", "probes-"+name+".txt")
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(comparable(string(want), got), comparable(got, got)); diff != "" {
+				t.Errorf("what is possible (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// mask lets this thread and what it starts see no Landlock.
+func mask() error {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	p := program{bpf.LoadAbsolute{Off: dataNumber, Size: 4}}
+	p.when(unix.SYS_LANDLOCK_CREATE_RULESET, end(refuse(unix.ENOSYS)))
+	raw, err := bpf.Assemble(append(p, end(allow)...))
+	if err != nil {
+		return err
+	}
+	return setFilter(raw)
+}
+
+const width, first = 18, 45
+
+func table(columns, attempts []string, results map[string][]string) string {
+	var b strings.Builder
+	row := func(head string, cells []string) {
+		line := fmt.Sprintf("%-*s", first, head)
+		for _, c := range cells {
+			line += fmt.Sprintf("%-*s", width, c)
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	row("attempt", columns)
+	for _, what := range attempts {
+		row(what, results[what])
+	}
+	return b.String()
+}
+
+// comparable leaves out of a table the cells that say nothing here: those of single layers, where what is tried is
+// not even possible without them on this machine.
+func comparable(text, here string) []string {
+	impossible := map[string]bool{}
+	for line := range strings.Lines(here) {
+		impossible[strings.TrimSpace(line[:first])] = !strings.HasPrefix(line[first:], "yes")
+	}
+	const single = first + 6*width
+	var lines []string
+	for line := range strings.Lines(text) {
+		if what := strings.TrimSpace(line[:first]); impossible[what] && what != "attempt" {
+			line = line[:first] + line[single:]
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// Where the kernel does not do its part, nothing is started, and the error says why.
+func TestNothingIsStartedUnconfined(t *testing.T) {
+	needLandlock(t)
+	probe := buildProbe(t)
+	tests := []struct {
+		name string
+		set  func(*guardOrder)
+		want string
+	}{
+		{"no Landlock", func(o *guardOrder) { o.Masked = "guard" }, "this kernel has no Landlock, or it is switched off: unsupported operation"},
+		{"no Landlock in the stage", func(o *guardOrder) { o.Masked = "stage" }, "confining the program: restricting files with Landlock: "},
+		{"a root that is gone", func(o *guardOrder) {
+			o.Policy.Rules = append(o.Policy.Rules, Rule{Path: "/nowhere", Access: roots.ReadOnly})
+		}, `confining the process to "/nowhere": stat /nowhere: no such file or directory`},
+		{"a program that may not be run", func(o *guardOrder) { o.Policy.Rules = o.Policy.Rules[:1] }, ": permission denied"},
+	}
+	if level, _ := Supported(); level.Landlock < 10 { // the one that can forbid UDP
+		tests = append(tests, tests[1])
+		newer := &tests[len(tests)-1]
+		newer.name, newer.set = "a version that the kernel has not", func(o *guardOrder) { o.ABI = 10 }
+	}
+	for _, tt := range tests {
+		w := newWorld(t, probe, os.Getuid())
+		o := w.order()
+		tt.set(&o)
+		stdout, stderr, code := run(t, os.Getuid(), o)
+		if code != 99 || stdout != "" || !strings.Contains(stderr, tt.want) {
+			t.Errorf("%s: exit code %d, output %q, error %q, want one with %q", tt.name, code, stdout, stderr, tt.want)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"syscall"
+
+	"github.com/landlock-lsm/go-landlock/landlock"
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+)
+
+// Enter is what this program does as a stage: it confines itself as its parent says on descriptor 3 and becomes the
+// program that it was started for. It returns only when that cannot be done, with the error that the parent was told.
+func Enter() error {
+	runtime.LockOSThread() // what is restricted is this thread; the others end when the program is run
+	conn := os.NewFile(3, "stage")
+	var o order
+	if err := json.NewDecoder(conn).Decode(&o); err != nil {
+		return fmt.Errorf("reading what to confine: %w (this is for rootbound itself)", err)
+	}
+	w := json.NewEncoder(conn)
+	err := o.confine()
+	if err == nil {
+		if err = w.Encode(report{Level: o.Level}); err == nil {
+			err = fmt.Errorf("running %q: %w", o.Path, syscall.Exec(o.Path, o.Args, o.Env))
+		}
+	} else {
+		err = fmt.Errorf("confining the program: %w", err)
+	}
+	return errors.Join(err, w.Encode(report{Error: err.Error()}))
+}
+
+// confine restricts this thread to the policy, and tries whether it is.
+func (o order) confine() error {
+	parent := os.Getppid()
+	tests, err := o.tests(parent)
+	if err != nil {
+		return err
+	}
+	steps, err := o.steps(parent)
+	if err != nil {
+		return err
+	}
+	for _, step := range steps {
+		if err := step.do(); err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+	}
+	for _, t := range tests {
+		if err := t.held(); err != nil {
+			return fmt.Errorf("the kernel did not hold it: %w", err)
+		}
+	}
+	return nil
+}
+
+// step is one of the protections.
+type step struct {
+	name string
+	do   func() error
+}
+
+// steps returns them in the order in which they can be had.
+func (o order) steps(parent int) ([]step, error) {
+	filter, err := o.Policy.filter()
+	if err != nil {
+		return nil, fmt.Errorf("writing the filter of system calls: %w", err)
+	}
+	return []step{
+		{"giving up new privileges", func() error { return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }},
+		{"setting limits", setLimits},
+		{"restricting files with Landlock", o.landlock},
+		{"dropping capabilities", dropCapabilities},
+		{"closing descriptors", func() error { return unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC) }},
+		{"filtering system calls", func() error { return setFilter(filter) }},
+		{"dying with the guard", func() error { return dieWith(parent) }},
+	}, nil
+}
+
+func (o order) landlock() error {
+	var file, dir landlock.AccessFSSet
+	if o.Policy.Unix {
+		dir = unixDir
+		if o.Level.Landlock >= unixSockets {
+			file = unixFile
+		}
+	}
+	rules, err := landlockRules(o.Policy.Rules, file, dir)
+	if err != nil {
+		return err
+	}
+	config := o.Level.config()
+	if p := o.Policy.Net.Proxy; p != 0 {
+		rules = append(rules, landlock.ConnectTCP(p))
+	}
+	if o.Policy.Net.All {
+		config.HandledAccessNet = 0
+	}
+	fd, flags, err := config.NewRulesetFD(rules...)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return ll.LandlockRestrictSelf(fd, flags)
+}
+
+// setLimits takes away what a server has no use for. What it may use of memory, files and time is as it was.
+func setLimits() error {
+	for _, which := range []int{unix.RLIMIT_CORE, unix.RLIMIT_MSGQUEUE, unix.RLIMIT_RTPRIO} {
+		if err := unix.Setrlimit(which, &unix.Rlimit{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropCapabilities leaves none, and none that a program could bring back.
+func dropCapabilities() error {
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&head, &data[0]); err != nil {
+		return err
+	}
+	if data[0].Effective&(1<<unix.CAP_SETPCAP) != 0 { // else no_new_privs alone keeps root from getting them back
+		for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
+			if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) { // EINVAL: an older kernel
+				return err
+			}
+		}
+		const noRoot, noAmbient = 0x03, 0xc0 // root has no capabilities by being root, and none stay over a start; both locked
+		if err := unix.Prctl(unix.PR_SET_SECUREBITS, noRoot|noAmbient, 0, 0, 0); err != nil {
+			return err
+		}
+	}
+	data = [2]unix.CapUserData{}
+	return unix.Capset(&head, &data[0])
+}
+
+// dieWith lets the kernel kill this process with its parent, which has not ended yet.
+func dieWith(parent int) error {
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return err
+	}
+	if os.Getppid() != parent {
+		return errors.New("the guard has ended")
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// order is what the stage is told.
+type order struct {
+	Policy Policy
+	Level  Level // what has to be reached, no more and no less
+	Path   string
+	Args   []string
+	Env    []string
+}
+
+// report is what the stage says: first that the level is reached, or why it is not; then nothing more, or why the
+// program could not be run.
+type report struct {
+	Level Level
+	Error string `json:",omitempty"`
+}
+
+// confiner is this program's end of a stage.
+type confiner struct {
+	conn  *os.File
+	order order
+}
+
+// Able returns the level that a program confined to p would have here, or why it cannot be confined: an error that is
+// errors.ErrUnsupported.
+func (p Policy) Able() (Level, error) {
+	level, err := Supported()
+	switch {
+	case err != nil:
+		return Level{}, err
+	case auditArch == 0:
+		return Level{}, fmt.Errorf("system calls can be filtered on amd64 and arm64, and this is %s: %w", runtime.GOARCH, errors.ErrUnsupported)
+	case p.Net.Proxy != 0 && level.Landlock < tcp:
+		return Level{}, fmt.Errorf("the Landlock of this kernel cannot restrict the network (%d, and %d is needed): %w", level.Landlock, tcp, errors.ErrUnsupported)
+	}
+	level.Seccomp, level.Net, level.Unix = true, p.Net, p.Unix
+	return level, nil
+}
+
+// Stage prepares to run the program at path with the arguments args, of which the first is its name, and exactly the
+// environment env. The caller starts what it returns, and then calls Confined, or Close when it did not start. The error
+// is errors.ErrUnsupported where the kernel cannot confine.
+func (p Policy) Stage(path string, args, env []string) (*Stage, error) {
+	level, err := p.Able()
+	if err != nil {
+		return nil, err
+	}
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socketpair", err)
+	}
+	return &Stage{
+		Path: "/proc/self/exe", Args: []string{os.Args[0], Argument},
+		Files:    []*os.File{os.NewFile(uintptr(ends[1]), "stage")},
+		confiner: confiner{os.NewFile(uintptr(ends[0]), "stage"), order{p, level, path, args, env}},
+	}, nil
+}
+
+// Confined waits until the program runs, and returns the level that was reached, tried out from inside. An error says why
+// the program does not run.
+func (s *Stage) Confined() (Level, error) {
+	defer s.Close()
+	s.Files[0].Close() // the stage has it
+	err := json.NewEncoder(s.conn).Encode(s.order)
+	if err == nil {
+		err = unix.Shutdown(int(s.conn.Fd()), unix.SHUT_WR)
+	}
+	if err != nil {
+		return Level{}, fmt.Errorf("telling the stage what to do: %w", err)
+	}
+	var level Level
+	for d := json.NewDecoder(s.conn); ; {
+		var r report
+		switch err := d.Decode(&r); {
+		case errors.Is(err, io.EOF) && level.Enforced():
+			return level, nil
+		case err != nil:
+			return Level{}, fmt.Errorf("confining the program: the stage ended without a word: %w", err)
+		case r.Error != "":
+			return Level{}, errors.New(r.Error)
+		case r.Level != s.order.Level:
+			return Level{}, fmt.Errorf("bug: the stage reached %q instead of %q", r.Level, s.order.Level)
+		}
+		level = r.Level
+	}
+}
+
+// Close forgets a stage that was not started.
+func (s *Stage) Close() {
+	s.conn.Close()
+	s.Files[0].Close()
+}

@@ -1,0 +1,384 @@
+//go:build linux
+
+// Command probe tries what a hostile program would, and prints what became of each attempt: "yes" or the error. Its
+// arguments are the directory that is inside, the one that is outside, and where servers wait: the port of a TCP and a
+// UDP one on 127.0.0.1, the name of an abstract Unix socket, and the number of a descriptor that it should not have.
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+var in, out string
+
+func main() {
+	if len(os.Args) == 1 {
+		try("run a program without a file", nil)
+	}
+	if len(os.Args) < 7 {
+		return
+	}
+	in, out = os.Args[1], os.Args[2]
+	tcp, udp := number(os.Args[3]), number(os.Args[4])
+	abstract, leaked := os.Args[5], number(os.Args[6])
+	guard := os.Getppid()
+
+	try("read inside", read(in+"/file"))
+	try("write inside", write(in+"/new", os.O_CREATE|os.O_WRONLY))
+	try("replace inside", os.Rename(in+"/new", in+"/sub/new"))
+	try("remove inside", os.Remove(in+"/sub/new"))
+	try("remove a directory inside", os.Remove(in+"/empty"))
+	try("read outside", read(out+"/file"))
+	try("read /etc/passwd", read("/etc/passwd"))
+	try("list outside", list(out))
+	try("list /", list("/"))
+	try("list /proc", list("/proc"))
+	try("read outside, by a link inside", read(in+"/link"))
+	try("read outside, by a link made now", first(os.Symlink(out+"/file", in+"/mylink"), func() error { return read(in + "/mylink") }))
+	try("read outside, by a hard link inside", read(in+"/hard"))
+	try("make a hard link to outside", os.Link(out+"/file", in+"/myhard"))
+	try("read outside, by /proc/self/root", read("/proc/self/root"+out+"/file"))
+	try("read outside, by a handle without rights", byPath(out+"/file"))
+	try("read the guard's environment", read(fmt.Sprintf("/proc/%d/environ", guard)))
+	try("read the guard's memory", read(fmt.Sprintf("/proc/%d/maps", guard)))
+	try("read an inherited descriptor", func() error { _, err := unix.Pread(leaked, make([]byte, 1), 0); return err }())
+	try("write outside", write(out+"/file", os.O_WRONLY))
+	try("create outside", write(out+"/new", os.O_CREATE|os.O_WRONLY))
+	try("truncate outside", os.Truncate(out+"/file", 0))
+	try("make a directory outside", os.Mkdir(out+"/made", 0o700))
+	try("make a link outside", os.Symlink("x", out+"/mylink"))
+	try("remove outside", os.Remove(out+"/gone"))
+	try("move from inside to outside", os.Rename(in+"/file", out+"/taken"))
+	try("move from outside to inside", os.Rename(out+"/other", in+"/other"))
+	try("make a FIFO inside", unix.Mkfifo(in+"/fifo", 0o600))
+	try("make a socket inside", unix.Mknod(in+"/sock", unix.S_IFSOCK|0o600, 0))
+	try("make a device inside", unix.Mknod(in+"/null", unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3))))
+	try("look at a file outside", func() error { _, err := os.Stat(out + "/file"); return err }())
+	try("change the mode outside", os.Chmod(out+"/mine", 0o640))
+	try("watch a directory outside", watch(out))
+	try("take a file's handle outside", handle(out+"/file"))
+	try("run a program outside", exec.Command("/bin/true").Run())
+	try("run a program written inside", own(in+"/program"))
+	try("connect over TCP", dial(unix.SOCK_STREAM, 0, tcp))
+	try("connect over MPTCP", dial(unix.SOCK_STREAM, unix.IPPROTO_MPTCP, tcp))
+	try("connect over TCP with the first data", fastOpen(tcp))
+	try("listen on a TCP port", listen())
+	try("send over UDP", dial(unix.SOCK_DGRAM, 0, udp))
+	try("listen on a UDP port", bind(unix.SOCK_DGRAM))
+	try("make a raw socket", socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP))
+	try("make a packet socket", socket(unix.AF_PACKET, unix.SOCK_RAW, 0))
+	try("make a netlink socket", socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE))
+	try("make a vsock socket", socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0))
+	try("connect to a Unix socket outside", unixDial(out+"/server"))
+	try("send to a Unix socket outside, from a pair", fromPair(out+"/datagrams"))
+	try("connect to an abstract Unix socket", unixDial("@"+abstract))
+	try("make a pair of sockets", func() error { _, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0); return err }())
+	try("signal the guard", unix.Kill(guard, 0))
+	try("signal itself", unix.Kill(os.Getpid(), 0))
+	try("trace the guard", unix.PtraceSeize(guard))
+	try("read the guard's memory by a call", readMemory(guard))
+	try("take a descriptor of the guard", takeDescriptor(guard))
+	try("limit the guard", limit(guard))
+	try("slow the guard down", unix.Setpriority(unix.PRIO_PROCESS, guard, 19))
+	try("share memory by number", sharedMemory())
+	try("share a queue by name", queue())
+	try("read the session's keys", syscall(unix.SYS_KEYCTL, unix.KEYCTL_GET_KEYRING_ID, ^uintptr(2), 0))
+	try("set up io_uring", ioUring())
+	try("load a program into the kernel", reachable(syscall(unix.SYS_BPF, 0, 0, 0)))
+	try("make a user namespace", userNamespace())
+	try("make a user namespace by clone3", clone3())
+	try("mount", unix.Mount("none", in+"/sub", "tmpfs", 0, ""))
+	try("change the root", unix.Chroot("/"))
+	try("see a capability", capability())
+	try("type into a terminal", reachable(syscall(unix.SYS_IOCTL, 2, unix.TIOCSTI, uintptr(unsafe.Pointer(&[]byte{'x'}[0])))))
+	try("run a program without a file", memfd()) // the last, because it is another program then
+}
+
+func try(what string, err error) {
+	result := "yes"
+	var e unix.Errno
+	switch {
+	case errors.As(err, &e):
+		result = unix.ErrnoName(e)
+	case err != nil:
+		result = err.Error()
+	}
+	fmt.Printf("%s: %s\n", what, result)
+}
+
+func number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+func first(err error, then func() error) error {
+	if err != nil {
+		return err
+	}
+	return then()
+}
+
+func read(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.Read(make([]byte, 1))
+	return err
+}
+
+func list(path string) error {
+	_, err := os.ReadDir(path)
+	return err
+}
+
+func write(path string, flags int) error {
+	f, err := os.OpenFile(path, flags, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func byPath(path string) error {
+	fd, err := unix.Open(path, unix.O_PATH, 0)
+	if err != nil {
+		return err
+	}
+	return read(fmt.Sprintf("/proc/self/fd/%d", fd))
+}
+
+func watch(dir string) error {
+	fd, err := unix.InotifyInit()
+	if err != nil {
+		return err
+	}
+	_, err = unix.InotifyAddWatch(fd, dir, unix.IN_CREATE)
+	return err
+}
+
+func handle(path string) error {
+	_, _, err := unix.NameToHandleAt(unix.AT_FDCWD, path, 0)
+	return err
+}
+
+// own copies this program and runs the copy.
+func own(path string) error {
+	self, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, self, 0o700); err != nil {
+		return err
+	}
+	return exec.Command(path, "exit").Run()
+}
+
+// memfd becomes a copy of this program that is in no directory.
+func memfd() error {
+	self, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		return err
+	}
+	fd, err := unix.MemfdCreate("program", 0)
+	if err != nil {
+		return err
+	}
+	if _, err := unix.Write(fd, self); err != nil {
+		return err
+	}
+	reading, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDONLY, 0) // what is open for writing is not run
+	if err != nil {
+		return err
+	}
+	unix.Close(fd)
+	empty, arg, end := []byte{0}, []byte("memfd\x00"), uintptr(0)
+	argv := []uintptr{uintptr(unsafe.Pointer(&arg[0])), end}
+	return syscall6(unix.SYS_EXECVEAT, uintptr(reading), uintptr(unsafe.Pointer(&empty[0])), uintptr(unsafe.Pointer(&argv[0])),
+		uintptr(unsafe.Pointer(&end)), unix.AT_EMPTY_PATH)
+}
+
+// userNamespace starts a process in one, which ends at once.
+func userNamespace() error {
+	pid, _, e := unix.RawSyscall6(unix.SYS_CLONE, unix.CLONE_NEWUSER|uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+	if pid == 0 && e == 0 {
+		unix.RawSyscall(unix.SYS_EXIT, 0, 0, 0)
+	}
+	if e != 0 {
+		return e
+	}
+	unix.Wait4(int(pid), nil, 0, nil)
+	return nil
+}
+
+func socket(family, kind, protocol int) error {
+	_, err := unix.Socket(family, kind, protocol)
+	return err
+}
+
+func dial(kind, protocol, port int) error {
+	fd, err := unix.Socket(unix.AF_INET, kind, protocol)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.Connect(fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		return err
+	}
+	_, err = unix.Write(fd, []byte("x"))
+	return err
+}
+
+func fastOpen(port int) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Sendto(fd, []byte("x"), unix.MSG_FASTOPEN, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
+}
+
+func listen() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Listen(fd, 1)
+}
+
+func bind(kind int) error {
+	fd, err := unix.Socket(unix.AF_INET, kind, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
+}
+
+func unixDial(name string) error {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Connect(fd, &unix.SockaddrUnix{Name: name})
+}
+
+func fromPair(name string) error {
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return err
+	}
+	return unix.Sendto(ends[0], []byte("x"), 0, &unix.SockaddrUnix{Name: name})
+}
+
+func readMemory(pid int) error {
+	b := make([]byte, 1)
+	local := []unix.Iovec{{Base: &b[0], Len: 1}}
+	_, err := unix.ProcessVMReadv(pid, local, []unix.RemoteIovec{{Base: 1, Len: 1}}, 0)
+	return reachable(err)
+}
+
+func takeDescriptor(pid int) error {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return err
+	}
+	_, err = unix.PidfdGetfd(fd, 0, 0)
+	return err
+}
+
+func limit(pid int) error {
+	var old unix.Rlimit
+	if err := unix.Prlimit(pid, unix.RLIMIT_CORE, nil, &old); err != nil {
+		return err
+	}
+	return unix.Prlimit(pid, unix.RLIMIT_CORE, &old, nil)
+}
+
+func syscall(number, a, b, c uintptr) error { return syscall6(number, a, b, c, 0, 0) }
+
+func syscall6(number, a, b, c, d, e uintptr) error {
+	if _, _, errno := unix.Syscall6(number, a, b, c, d, e, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// reachable makes an error that only the called one would give a success: it was reached.
+func reachable(err error) error {
+	for _, e := range []unix.Errno{unix.EFAULT, unix.E2BIG, unix.EINVAL, unix.ENOTTY} {
+		if errors.Is(err, e) {
+			return nil
+		}
+	}
+	return err
+}
+
+func sharedMemory() error {
+	id, err := unix.SysvShmGet(unix.IPC_PRIVATE, 4096, unix.IPC_CREAT|0o600)
+	if err != nil {
+		return err
+	}
+	_, err = unix.SysvShmCtl(id, unix.IPC_RMID, nil)
+	return err
+}
+
+func queue() error {
+	name := append([]byte("rootbound-probe"), 0)
+	fd, _, e := unix.Syscall6(unix.SYS_MQ_OPEN, uintptr(unsafe.Pointer(&name[0])), unix.O_CREAT|unix.O_RDWR, 0o600, 0, 0, 0)
+	if e != 0 {
+		return e
+	}
+	unix.Close(int(fd))
+	return syscall(unix.SYS_MQ_UNLINK, uintptr(unsafe.Pointer(&name[0])), 0, 0)
+}
+
+func ioUring() error {
+	var params [120]byte
+	return syscall(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&params[0])), 0)
+}
+
+func clone3() error {
+	// Sharing file systems with a new user namespace is refused by clone3 itself, so it is reached when it says so.
+	var args [88]byte
+	binary.LittleEndian.PutUint64(args[:], unix.CLONE_NEWUSER|unix.CLONE_FS)
+	return reachable(syscall(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&args[0])), 88, 0))
+}
+
+// capability is an error unless this process, or what it runs, can have one.
+func capability() error {
+	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(os.Getpid()), "status"))
+	if err != nil {
+		head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+		var data [2]unix.CapUserData
+		if err := unix.Capget(&head, &data[0]); err != nil {
+			return err
+		}
+		if data[0].Effective|data[0].Permitted|data[1].Effective|data[1].Permitted == 0 {
+			return errors.New("none")
+		}
+		return nil
+	}
+	for _, line := range strings.Split(string(b), "\n") {
+		if v, ok := strings.CutPrefix(line, "CapPrm:\t"); ok && strings.Trim(v, "0") == "" {
+			return errors.New("none")
+		}
+	}
+	return nil
+}
