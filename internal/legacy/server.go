@@ -28,13 +28,10 @@ type ServerOptions struct {
 // use; Receive must be called from one goroutine at a time.
 type Server struct {
 	strict bool
-	report func(string, ...any)
-	note   func(string, ...any)
+	line   *exchange.Line
 	again  func(*wire.Message) bool
 
-	mu     sync.Mutex
-	out    *wire.Writer // nil while not connected
-	open   exchange.Open
+	mu     sync.Mutex // before the line's own
 	listen exchange.Caller
 	asked  map[string]*asked // questions of the server that are open, by id
 
@@ -55,16 +52,10 @@ type asked struct {
 
 // NewServer returns an edge that is not connected yet.
 func NewServer(o ServerOptions) *Server {
-	if o.Report == nil {
-		o.Report = func(string, ...any) {}
-	}
-	if o.Note == nil {
-		o.Note = func(string, ...any) {}
-	}
 	if o.Again == nil {
 		o.Again = func(*wire.Message) bool { return true }
 	}
-	return &Server{strict: o.Strict, report: o.Report, note: o.Note, again: o.Again, asked: map[string]*asked{}}
+	return &Server{strict: o.Strict, line: exchange.NewLine(o.Report, o.Note), again: o.Again, asked: map[string]*asked{}}
 }
 
 // Handle implements exchange.Handler.
@@ -76,32 +67,16 @@ func (s *Server) Handle(ctx context.Context, r *exchange.Request, reply func(exc
 		context.AfterFunc(ctx, func() { reply(exchange.Cancelled) })
 		return
 	}
-	s.mu.Lock()
-	out := s.out
-	switch {
-	case r.Msg.Kind() == wire.Request && ctx.Err() != nil:
-		s.mu.Unlock()
-		reply(exchange.Cancelled)
-		return
-	case out == nil:
-		s.mu.Unlock()
-		if r.Msg.Kind() == wire.Request {
-			reply(exchange.Fail(r, wire.CodeInternal, "rootbound: the server is not running", []byte(`{"reason":"server not started"}`)))
-		}
-		return
+	if ctx.Err() == nil && s.line.Out() != nil {
+		s.remember(r.Msg)
 	}
-	s.remember(r.Msg)
-	msg, ended := s.open.Enter(out, r, reply)
-	out.Put(msg) // in this order, so that a cancellation never overtakes its request
-	s.mu.Unlock()
-	out.Flush() // an error means that the server is going: Disconnect answers what is open
-	if ended != nil {
-		ended.Reply(exchange.Cancelled)
-	}
+	s.line.Send(ctx, r, reply)
 }
 
-// remember keeps what a new process must be told. The caller holds mu.
+// remember keeps what a new process must be told.
 func (s *Server) remember(m *wire.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch m.Method() {
 	case "initialize":
 		s.initialize = m
@@ -126,7 +101,7 @@ const replayLimit = 30 * time.Second
 func (s *Server) Connect(out *wire.Writer, ready func()) {
 	s.mu.Lock()
 	s.subscriptions = slices.DeleteFunc(s.subscriptions, func(m *wire.Message) bool { return !s.again(m) })
-	s.out = out
+	s.line.Connect(out)
 	if s.initialized == nil {
 		s.mu.Unlock()
 		go ready()
@@ -140,14 +115,14 @@ func (s *Server) Connect(out *wire.Writer, ready func()) {
 	hello := s.ours(s.initialize, func(o exchange.Outcome) {
 		late.Stop()
 		s.mu.Lock()
-		if o.Msg == nil || o.Msg.Result() == nil || s.out != out {
+		if o.Msg == nil || o.Msg.Result() == nil || s.line.Out() != out {
 			s.mu.Unlock()
-			s.report("the server that was started again did not take its handshake")
+			s.line.Report("the server that was started again did not take its handshake")
 			s.Disconnect(out, errors.New("the server that was started again did not take its handshake"))
 			go ready()
 			return
 		}
-		s.open.Silent()
+		s.line.Silent()
 		out.Put(s.initialized)
 		for _, m := range again {
 			out.Put(s.ours(m, func(exchange.Outcome) {}).Msg)
@@ -166,23 +141,20 @@ func (s *Server) Connect(out *wire.Writer, ready func()) {
 
 // end ends what was sent under an id with an outcome.
 func (s *Server) end(id []byte, o exchange.Outcome) {
-	if p := s.open.Take(wire.IDKey(id)); p != nil {
+	if p := s.line.Take(wire.IDKey(id)); p != nil {
 		p.Reply(o)
 	}
 }
 
 // ours makes a request that repeats m for ourselves. The caller holds mu.
 func (s *Server) ours(m *wire.Message, reply func(exchange.Outcome)) *exchange.Pending {
-	return s.open.Add(s.out, &exchange.Request{Msg: m.WithID(exchange.NewID())}, reply)
+	return s.line.Add(&exchange.Request{Msg: m.WithID(exchange.NewID())}, reply)
 }
 
 // Disconnect says that the process behind out is gone: what it has not answered fails with why, and its questions are
 // withdrawn. What a later process has is left alone.
 func (s *Server) Disconnect(out *wire.Writer, why error) {
 	s.mu.Lock()
-	if s.out == out {
-		s.out = nil
-	}
 	var withdraw []context.CancelCauseFunc
 	for key, q := range s.asked {
 		if q.out == out {
@@ -194,14 +166,14 @@ func (s *Server) Disconnect(out *wire.Writer, why error) {
 	for _, f := range withdraw {
 		f(why)
 	}
-	s.open.Disconnect(out, why, "")
+	s.line.Disconnect(out, why, "")
 }
 
 // Idle is closed when the server has nothing left to answer.
-func (s *Server) Idle() <-chan struct{} { return s.open.Empty() }
+func (s *Server) Idle() <-chan struct{} { return s.line.Empty() }
 
 // Open reports how many requests the server has not answered.
-func (s *Server) Open() int { return s.open.Len() }
+func (s *Server) Open() int { return s.line.Len() }
 
 // Greeted reports whether an initialize went to the server.
 func (s *Server) Greeted() bool {
@@ -213,7 +185,7 @@ func (s *Server) Greeted() bool {
 // Receive takes a message of the server.
 func (s *Server) Receive(m *wire.Message) {
 	if m.IllFormed() {
-		s.report("the server sent text that is not well-formed Unicode; it was passed on as it came")
+		s.line.Report("the server sent text that is not well-formed Unicode; it was passed on as it came")
 	}
 	switch m.Kind() {
 	case wire.Response:
@@ -233,7 +205,7 @@ func (s *Server) receiveBatch(m *wire.Message) {
 	s.mu.Unlock()
 	msgs, refused, err := m.Elements(wire.Lenient)
 	if err != nil || revision != batchRevision {
-		s.report("the server sent a batch, which exists only in revision %s; it was refused", batchRevision)
+		s.line.Report("the server sent a batch, which exists only in revision %s; it was refused", batchRevision)
 		for i := range msgs {
 			if msgs[i].Kind() == wire.Response {
 				s.Refuse(&wire.Refusal{ID: msgs[i].ID(), Kind: wire.Response, Reason: "it came in a batch"})
@@ -251,18 +223,8 @@ func (s *Server) receiveBatch(m *wire.Message) {
 }
 
 func (s *Server) response(m *wire.Message) {
-	p, m := s.open.TakeAnswered(m)
-	switch {
-	case p != nil:
-	case s.open.Late(m):
-		s.note("the server answered %.60q, which was cancelled; the answer was dropped", m.ID())
-		return
-	case m.Error() != nil && (m.ID() == nil || string(m.ID()) == "null"):
-		s.report("the server refused something and did not say what, maybe a notification; that was dropped")
-		s.note("the server refused something and did not say what: %.200q", wire.GetString(m.Error(), "message"))
-		return
-	default:
-		s.report("the server answered %.60q, which is not open; the answer was dropped", m.ID())
+	p, m := s.line.Answered(m)
+	if p == nil {
 		return
 	}
 	if p.Msg.Method() == "initialize" && m.Result() != nil {
@@ -278,7 +240,7 @@ func (s *Server) notification(m *wire.Message) {
 	to := s.listen
 	switch m.Method() {
 	case "notifications/progress":
-		if p := s.open.Progress(m.Params()); p != nil {
+		if p := s.line.Progress(m.Params()); p != nil {
 			to = p.Req.Caller
 		}
 	case "notifications/cancelled":
@@ -304,7 +266,7 @@ func (s *Server) notification(m *wire.Message) {
 // question takes a request of the server to somebody who can be asked.
 func (s *Server) question(m *wire.Message) {
 	s.mu.Lock()
-	out, key := s.out, m.Key()
+	out, key := s.line.Out(), m.Key()
 	if out == nil {
 		s.mu.Unlock()
 		return
@@ -316,12 +278,12 @@ func (s *Server) question(m *wire.Message) {
 	}
 	if len(s.asked) >= maxAsked {
 		s.mu.Unlock()
-		s.report("the server has %d questions without an answer; it gets no more through until some are answered", maxAsked)
+		s.line.Report("the server has %d questions without an answer; it gets no more through until some are answered", maxAsked)
 		s.answer(out, wire.NewError(m.ID(), wire.CodeInternal, "rootbound: too many of your requests are not answered yet", []byte(`{"reason":"too many questions"}`)))
 		return
 	}
 	caller := s.carrier(m.Method())
-	associated := s.open.Find(func(*exchange.Pending) bool { return true }) != nil
+	associated := s.line.Find(func(*exchange.Pending) bool { return true }) != nil
 	if caller == nil || s.strict && !associated && m.Method() != "ping" {
 		s.mu.Unlock()
 		s.answer(out, s.refuseQuestion(m, caller != nil))
@@ -346,7 +308,7 @@ func (s *Server) question(m *wire.Message) {
 
 // answer answers a question of the server.
 func (s *Server) answer(out *wire.Writer, m *wire.Message) {
-	s.open.Silent()
+	s.line.Silent()
 	out.Queue(m)
 }
 
@@ -355,7 +317,7 @@ func (s *Server) carrier(method string) exchange.Caller {
 	if s.listen != nil && s.listen.CanAsk(method) {
 		return s.listen
 	}
-	if p := s.open.Find(func(p *exchange.Pending) bool { return p.Req.Caller.CanAsk(method) }); p != nil {
+	if p := s.line.Find(func(p *exchange.Pending) bool { return p.Req.Caller.CanAsk(method) }); p != nil {
 		return p.Req.Caller
 	}
 	return nil
@@ -384,22 +346,8 @@ func answerTo(m *wire.Message, a exchange.Answer) *wire.Message {
 // Refuse takes a line of the server that is no message: what it would have answered fails, what it would have asked is
 // refused, the rest is dropped and reported.
 func (s *Server) Refuse(r *wire.Refusal) {
-	s.mu.Lock()
-	out := s.out
-	s.mu.Unlock()
-	var p *exchange.Pending
-	if r.ID != nil && r.Kind != wire.Request {
-		p = s.open.Take(wire.IDKey(r.ID))
-	}
-	switch {
-	case r.Text:
-		s.report("the server wrote a line to stdout that is no message; it was dropped (such lines belong on stderr)")
-	case p != nil:
-		p.Reply(exchange.Fail(p.Req, wire.CodeInternal, "rootbound: the server's answer was refused: "+r.Reason, nil))
-	case r.Kind == wire.Request && r.ID != nil && out != nil:
+	if out := s.line.Out(); r.Kind == wire.Request && r.ID != nil && out != nil {
 		s.answer(out, refusal(r))
-		fallthrough
-	default:
-		s.report("a message of the server was refused: %s", r.Reason)
 	}
+	s.line.Refuse(r)
 }

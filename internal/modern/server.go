@@ -12,13 +12,10 @@ import (
 // it is answered, an interim answer included. It is safe for concurrent use; Receive must be called from one goroutine
 // at a time.
 type Server struct {
-	report func(string, ...any)
-	note   func(string, ...any)
-	again  func(*wire.Message) bool
+	line  *exchange.Line
+	again func(*wire.Message) bool
 
 	mu      sync.Mutex
-	out     *wire.Writer // nil while not connected
-	open    exchange.Open
 	resumed map[string]bool // subscriptions that were made again, by id, until the server acknowledges them
 }
 
@@ -34,30 +31,24 @@ type ServerOptions struct {
 
 // NewServer returns an edge that is not connected yet.
 func NewServer(o ServerOptions) *Server {
-	if o.Report == nil {
-		o.Report = func(string, ...any) {}
-	}
-	if o.Note == nil {
-		o.Note = func(string, ...any) {}
-	}
 	if o.Again == nil {
 		o.Again = func(*wire.Message) bool { return true }
 	}
-	return &Server{report: o.Report, note: o.Note, again: o.Again, resumed: map[string]bool{}}
+	return &Server{line: exchange.NewLine(o.Report, o.Note), again: o.Again, resumed: map[string]bool{}}
 }
 
 // Connect says where the server's messages go from now on. Subscriptions of a process that was replaced are made again.
 func (s *Server) Connect(out *wire.Writer) {
+	s.line.Connect(out)
 	s.mu.Lock()
-	s.out = out
 	s.resumed = map[string]bool{}
 	var refused []*exchange.Pending
-	for _, p := range s.open.Subscriptions() {
+	for _, p := range s.line.Subscriptions() {
 		if !s.again(p.Msg) {
-			refused = append(refused, s.open.Take(p.Msg.Key()))
+			refused = append(refused, s.line.Take(p.Msg.Key()))
 			continue
 		}
-		s.open.Move(p, out)
+		s.line.Move(p, out)
 		s.resumed[p.Msg.Key()] = true
 		out.Put(p.Msg)
 	}
@@ -70,67 +61,33 @@ func (s *Server) Connect(out *wire.Writer) {
 
 // Replace says that another process is about to take the place of the one behind out: what that has not answered fails
 // with why, but for subscriptions, which wait for Connect, or Disconnect.
-func (s *Server) Replace(out *wire.Writer, why error) {
-	s.mu.Lock()
-	if s.out == out {
-		s.out = nil
-	}
-	s.mu.Unlock()
-	s.open.Disconnect(out, why, exchange.Listen)
-}
+func (s *Server) Replace(out *wire.Writer, why error) { s.line.Disconnect(out, why, exchange.Listen) }
 
 // Handle implements exchange.Handler.
 func (s *Server) Handle(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
-	s.mu.Lock()
-	out := s.out
-	switch {
-	case r.Msg.Kind() == wire.Request && ctx.Err() != nil:
-		s.mu.Unlock()
-		reply(exchange.Cancelled)
-		return
-	case out == nil:
-		s.mu.Unlock()
-		if r.Msg.Kind() == wire.Request {
-			reply(exchange.Fail(r, wire.CodeInternal, "rootbound: the server is not running", []byte(`{"reason":"server not started"}`)))
-		}
-		return
-	}
-	msg, ended := s.open.Enter(out, r, reply)
-	out.Put(msg) // in this order, so that a cancellation never overtakes its request
-	s.mu.Unlock()
-	out.Flush() // an error means that the server is going: Disconnect answers what is open
-	if ended != nil {
-		ended.Reply(exchange.Cancelled)
-	}
+	s.line.Send(ctx, r, reply)
 }
 
 // Forget ends what is open under the client's id without an answer.
-func (s *Server) Forget(key string) { s.open.TakeClients(key) }
+func (s *Server) Forget(key string) { s.line.TakeClients(key) }
 
 // Disconnect says that the process behind out is gone: what it has not answered fails with why. What a later process has
 // is left alone.
-func (s *Server) Disconnect(out *wire.Writer, why error) {
-	s.mu.Lock()
-	if s.out == out {
-		s.out = nil
-	}
-	s.mu.Unlock()
-	s.open.Disconnect(out, why, "")
-}
+func (s *Server) Disconnect(out *wire.Writer, why error) { s.line.Disconnect(out, why, "") }
 
 // Idle is closed when the server has nothing left to answer but subscriptions.
-func (s *Server) Idle() <-chan struct{} { return s.open.Empty() }
+func (s *Server) Idle() <-chan struct{} { return s.line.Empty() }
 
 // Has reports whether something was sent under an id in the form of wire.IDKey and is not answered.
-func (s *Server) Has(key string) bool { return s.open.Has(key) }
+func (s *Server) Has(key string) bool { return s.line.Has(key) }
 
 // Open reports how many requests the server has not answered.
-func (s *Server) Open() int { return s.open.Len() }
+func (s *Server) Open() int { return s.line.Len() }
 
 // Receive takes a message of the server.
 func (s *Server) Receive(m *wire.Message) {
 	if m.IllFormed() {
-		s.report("the server sent text that is not well-formed Unicode; it was passed on as it came")
+		s.line.Report("the server sent text that is not well-formed Unicode; it was passed on as it came")
 	}
 	switch m.Kind() {
 	case wire.Response:
@@ -138,28 +95,16 @@ func (s *Server) Receive(m *wire.Message) {
 	case wire.Notification:
 		s.notification(m)
 	case wire.Request:
-		s.report("the server sent the request %.60q, which a stateless server must not; it was dropped", m.Method())
+		s.line.Report("the server sent the request %.60q, which a stateless server must not; it was dropped", m.Method())
 	case wire.Batch:
-		s.report("the server sent a batch, which this revision has not; it was dropped")
+		s.line.Report("the server sent a batch, which this revision has not; it was dropped")
 	}
 }
 
 func (s *Server) response(m *wire.Message) {
-	p, m := s.open.TakeAnswered(m)
-	switch {
-	case p != nil:
-	case s.open.Late(m):
-		s.note("the server answered %.60q, which was cancelled; the answer was dropped", m.ID())
-		return
-	case m.Error() != nil && (m.ID() == nil || string(m.ID()) == "null"):
-		s.report("the server refused something and did not say what, maybe a notification; that was dropped")
-		s.note("the server refused something and did not say what: %.200q", wire.GetString(m.Error(), "message"))
-		return
-	default:
-		s.report("the server answered %.60q, which is not open; the answer was dropped", m.ID())
-		return
+	if p, m := s.line.Answered(m); p != nil {
+		p.Reply(exchange.Outcome{Msg: m})
 	}
-	p.Reply(exchange.Outcome{Msg: m})
 }
 
 // notification goes to the request it belongs to: progress by its token, others by their subscription, else to the oldest
@@ -167,21 +112,21 @@ func (s *Server) response(m *wire.Message) {
 func (s *Server) notification(m *wire.Message) {
 	var to *exchange.Pending
 	if m.Method() == "notifications/progress" {
-		to = s.open.Progress(m.Params())
+		to = s.line.Progress(m.Params())
 	} else {
 		if id, ok := wire.Get(m.Meta(), exchange.MetaSubscriptionID); ok {
 			key := wire.IDKey(id)
 			if m.Method() == "notifications/subscriptions/acknowledged" && s.acknowledged(key) {
 				return
 			}
-			to = s.open.Find(func(p *exchange.Pending) bool { return p.Msg.Key() == key })
+			to = s.line.Find(func(p *exchange.Pending) bool { return p.Msg.Key() == key })
 		}
 		if to == nil {
-			to = s.open.Find(func(*exchange.Pending) bool { return true })
+			to = s.line.Find(func(*exchange.Pending) bool { return true })
 		}
 	}
 	if to == nil {
-		s.report("the server sent %.60q outside any request; it was dropped", m.Method())
+		s.line.Report("the server sent %.60q outside any request; it was dropped", m.Method())
 		return
 	}
 	to.Req.Caller.Notify(m)
@@ -197,17 +142,4 @@ func (s *Server) acknowledged(key string) bool {
 }
 
 // Refuse takes a line of the server that is no message.
-func (s *Server) Refuse(r *wire.Refusal) {
-	var p *exchange.Pending
-	if r.ID != nil && r.Kind != wire.Request {
-		p = s.open.Take(wire.IDKey(r.ID))
-	}
-	switch {
-	case r.Text:
-		s.report("the server wrote a line to stdout that is no message; it was dropped")
-	case p != nil:
-		p.Reply(exchange.Fail(p.Req, wire.CodeInternal, "rootbound: the server's answer was refused: "+r.Reason, nil))
-	default:
-		s.report("a message of the server was refused: %s", r.Reason)
-	}
-}
+func (s *Server) Refuse(r *wire.Refusal) { s.line.Refuse(r) }
