@@ -372,7 +372,7 @@ func TestAnswersFitIntoOneLine(t *testing.T) {
 		{`{"path":"most"}`, ""},
 		{`{"path":"most","head":262144}`, ""},
 		{`{"path":"most","tail":262145}`, ""},
-		{`{"path":"over"}`, fmt.Sprintf("EFBIG: file too large, read '%s/over': it has %d bytes, and one answer carries at most %d. Read a part of it with head or tail.", w, maxText+1, maxText)},
+		{`{"path":"over"}`, fmt.Sprintf("EFBIG: file too large, read '%s/over': it has %d bytes, and one answer carries at most %d. Read a part of it with head or tail, or with read_lines.", w, maxText+1, maxText)},
 		{`{"path":"over","head":262145}`, "EFBIG: file too large, read '" + w + "/over': head 262145 is more than"},
 		{`{"path":"over","tail":262146}`, "EFBIG: file too large, read '" + w + "/over': tail 262146 is more than"},
 		{`{"path":"a line","head":1}`, "EFBIG: file too large, read '" + w + "/a line': head 1 is more than"},

@@ -1,12 +1,17 @@
 package fsserver
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/rootbound/rootbound/internal/wire"
 	"github.com/rootbound/rootbound/rootfs"
 	"github.com/rootbound/rootbound/roots"
 )
@@ -64,13 +69,201 @@ func list(entries []rootfs.Entry, most int, uri func(name string) string) string
 	return text.String()
 }
 
+var listDirectoryWithSizes = tool{
+	name:  "list_directory_with_sizes",
+	title: "List Directory with Sizes",
+	description: "List what is in a directory, one name a line, with the sizes of files, and how many there are and how large they are " +
+		"together. The size of a link is its own and not that of what it leads to. What is in subdirectories is not listed. " + onlyWithin,
+	params: []param{
+		aPath,
+		{name: "sortBy", schema: schema{kind: "string", description: "Sort by name, or by size, the largest first", value: `"name"`, options: []string{"name", "size"}}},
+	},
+	annotations: readOnly,
+	run: func(c *call) (answer, error) {
+		var entries []sizedEntry
+		w, err := c.walk(c.args.text("path"), rootfs.WalkOptions{MaxDepth: 1}, func(string) (func(*rootfs.Directory) []rootfs.Entry, error) {
+			return func(d *rootfs.Directory) []rootfs.Entry {
+				entries = c.sizes(d)
+				return nil
+			}, nil
+		})
+		if err != nil {
+			return answer{}, err
+		}
+		if c.args.text("sortBy") == "size" {
+			slices.SortStableFunc(entries, func(a, b sizedEntry) int { return cmp.Compare(b.size, a.size) })
+		}
+		uri := func(name string) string { return roots.FileURI(filepath.Join(w.start, name)) }
+		return answer{text: listSizes(entries, maxList, uri)}, nil
+	},
+}
+
+// sizedEntry is an entry with its size in bytes, which is 0 when it cannot be described.
+type sizedEntry struct {
+	rootfs.Entry
+	size int64
+}
+
+// sizes describes what is in a directory.
+func (c *call) sizes(d *rootfs.Directory) []sizedEntry {
+	entries := make([]sizedEntry, 0, len(d.Entries))
+	for _, e := range d.Entries {
+		sized := sizedEntry{Entry: e}
+		if c.ctx.Err() == nil {
+			if info, err := d.Stat(e.Name); err == nil {
+				sized.size = info.Size()
+			}
+		}
+		entries = append(entries, sized)
+	}
+	return entries
+}
+
+// listSizes writes the names and sizes one a line, up to about a number of bytes, and what they are together. A name that is
+// not text is written as uri has it.
+func listSizes(entries []sizedEntry, most int, uri func(name string) string) string {
+	var text strings.Builder
+	var files, dirs int
+	var total int64
+	left := 0
+	for _, e := range entries {
+		dir := e.Type == fs.ModeDir
+		if dir {
+			dirs++
+		} else {
+			files++
+			total += e.size
+		}
+		if text.Len() >= most {
+			left++
+			continue
+		}
+		name := e.Name
+		if !utf8.ValidString(name) {
+			name = uri(name)
+		}
+		if dir {
+			fmt.Fprintf(&text, "[DIR] %s \n", pad(name))
+		} else {
+			fmt.Fprintf(&text, "[FILE] %s %10s\n", pad(name), sizeText(e.size))
+		}
+	}
+	if left > 0 {
+		fmt.Fprintf(&text, "%s not listed, because one answer carries at most %d bytes of them.\n", plural(int64(left), "more name is", "more names are"), most)
+	}
+	fmt.Fprintf(&text, "\nTotal: %d files, %d directories\nCombined size: %s", files, dirs, sizeText(total))
+	return text.String()
+}
+
+// pad fills a name up to the column of sizes, by UTF-16 units as the reference server does.
+func pad(name string) string {
+	const column = 30
+	n := len(name)
+	if n < 3*column { // else it is longer in any case
+		n = len(utf16.Encode([]rune(name)))
+	}
+	return name + strings.Repeat(" ", max(0, column-n))
+}
+
+// sizeText writes a number of bytes in a unit that fits.
+func sizeText(bytes int64) string {
+	if bytes < 1024 {
+		return fmt.Sprintf("%d B", bytes)
+	}
+	size, unit := float64(bytes), 0
+	units := [...]string{"B", "KB", "MB", "GB", "TB"}
+	for size >= 1024 && unit < len(units)-1 {
+		size, unit = size/1024, unit+1
+	}
+	return fmt.Sprintf("%.2f %s", size, units[unit])
+}
+
+var getFileInfo = tool{
+	name:  "get_file_info",
+	title: "Get File Info",
+	description: "Describe a file or a directory: its size, when it was made, changed and read, what it is, and its permissions. A link is " +
+		"described by what it leads to. " + onlyWithin,
+	params:      []param{aPath},
+	annotations: readOnly,
+	run: func(c *call) (answer, error) {
+		var info fs.FileInfo
+		path, err := c.at(opStat, c.args.text("path"), func(path string) (err error) {
+			info, err = c.fs.Stat(path)
+			return err
+		})
+		if err != nil {
+			return answer{}, err
+		}
+		created, accessed := c.times(path, info)
+		var text strings.Builder
+		fmt.Fprintf(&text, "size: %d\ncreated: %s\nmodified: %s\naccessed: %s\n", info.Size(), dateText(created), dateText(info.ModTime()), dateText(accessed))
+		fmt.Fprintf(&text, "isDirectory: %v\nisFile: %v\npermissions: %03o", info.IsDir(), info.Mode().IsRegular(), info.Mode().Perm())
+		if !c.compat {
+			fmt.Fprintf(&text, "\nversion: %s", rootfs.Version(info))
+		}
+		return answer{text: text.String()}, nil
+	},
+}
+
+// dateText writes a time as JavaScript does, in local time.
+func dateText(t time.Time) string {
+	t = t.Local()
+	zone := "Coordinated Universal Time"
+	if name, offset := t.Zone(); offset != 0 || name != "UTC" {
+		zone = name // its long name is not known here
+	}
+	return t.Format("Mon Jan 02 2006 15:04:05 GMT-0700 (") + zone + ")"
+}
+
 var listAllowedDirectories = tool{
 	name:  "list_allowed_directories",
 	title: "List Allowed Directories",
 	description: "List the directories that this server may reach; everything beneath them can be reached too. Use it first, to " +
 		"know which paths the other tools take.",
 	annotations: readOnly,
+	output: `"type":"object","properties":{"content":{"type":"string"},"directories":{"type":"array","items":{"type":"object","properties":{` +
+		`"path":{"type":"string"},"name":{"type":"string"},"access":{"description":"What may be done beneath it: to read, to write, to ` +
+		`delete","type":"array","items":{"type":"string","enum":["read","write","delete"]}}},"required":["path","access"],"additionalProperties":false}},` +
+		`"protection":{"description":"What holds this server to these directories","type":"string"}},` +
+		`"required":["content","directories"],"additionalProperties":false}`,
+	extraOutput: true,
 	run: func(c *call) (answer, error) {
-		return answer{text: "Allowed directories:\n" + strings.Join(c.allowed(), "\n")}, nil
+		a := answer{text: "Allowed directories:\n" + strings.Join(c.allowed(), "\n")}
+		if !c.compat {
+			a.members = c.directories()
+		}
+		return a, nil
 	},
+}
+
+// directories are the members of structuredContent that say what may be done where.
+func (c *call) directories() []byte {
+	b := []byte(`,"directories":[`)
+	first := true
+	for _, d := range c.set.Dirs() {
+		if !mayRead(d) {
+			continue
+		}
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		b = wire.AppendQuote(append(b, `{"path":`...), show(d.Path))
+		if d.Name != "" {
+			b = wire.AppendQuote(append(b, `,"name":`...), d.Name)
+		}
+		access := []string{"read"}
+		if d.Access&roots.Write != 0 {
+			access = append(access, "write")
+		}
+		if d.Access&roots.Delete != 0 {
+			access = append(access, "delete")
+		}
+		b = append(append(append(b, `,"access":`...), quoteAll(access)...), '}')
+	}
+	b = append(b, ']')
+	if c.protection != "" {
+		b = wire.AppendQuote(append(b, `,"protection":`...), c.protection)
+	}
+	return b
 }

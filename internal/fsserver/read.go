@@ -8,9 +8,19 @@ import (
 	"io"
 	"math"
 	"os"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
+
+var readFile = tool{
+	name:        "read_file",
+	title:       "Read File (Deprecated)",
+	description: "Read a file as text: the old name of read_text_file, which takes the same and answers the same.",
+	params:      readTextFile.params,
+	annotations: readOnly,
+	run:         readTextFile.run,
+}
 
 var readTextFile = tool{
 	name:  "read_text_file",
@@ -28,6 +38,51 @@ var readTextFile = tool{
 		text, err := c.readText(c.args.text("path"), c.args.number("head"), c.args.number("tail"))
 		return answer{text: text}, err
 	},
+}
+
+var readMultipleFiles = tool{
+	name:  "read_multiple_files",
+	title: "Read Multiple Files",
+	description: "Read several files as text, whole, in one call. The answer has each path with what is in the file behind it, and '---' " +
+		"between them. A file that cannot be read has its error there and does not keep the others from being read. " + onlyWithin,
+	params: []param{{
+		name: "paths", required: true,
+		schema: schema{kind: "array", description: "The paths of the files, at least one", least: 1, items: &aString},
+	}},
+	annotations: readOnly,
+	run: func(c *call) (answer, error) {
+		text, err := c.readFiles(c.args.list("paths"))
+		return answer{text: text}, err
+	},
+}
+
+// readFiles reads files one after the other, together not more than one answer carries.
+func (c *call) readFiles(paths []string) (string, error) {
+	const between = "\n---\n"
+	var text strings.Builder
+	for i, arg := range paths {
+		if err := c.ctx.Err(); err != nil {
+			return "", err
+		}
+		if i > 0 {
+			text.WriteString(between)
+		}
+		if text.Len() >= maxText {
+			fmt.Fprintf(&text, "%d more files were not read, because one answer carries at most %d bytes of text.", len(paths)-i, maxText)
+			break
+		}
+		content, err := c.readText(arg, 0, 0)
+		if left := maxText - text.Len(); err == nil && len(content) > left {
+			err = refuse(codeTooLarge, "EFBIG: file too large: its text has %d bytes, and this answer has room for %d more. Read it in another call.", len(content), left)
+		}
+		if err != nil {
+			c.note(c.request, err)
+			fmt.Fprintf(&text, "%s: Error - %s", show(arg), c.errorText(c.request, err))
+			continue
+		}
+		fmt.Fprintf(&text, "%s:\n%s\n", show(arg), content)
+	}
+	return text.String(), nil
 }
 
 // readText reads a file whole, or lines of its beginning or end.
@@ -71,8 +126,8 @@ func (c *call) readText(arg string, head, tail float64) (string, error) {
 	}
 	switch {
 	case errors.Is(err, errTooLong) && asked == "":
-		return "", refuse(codeTooLarge, "EFBIG: file too large, read '%s': it has %d bytes, and one answer carries at most %d. Read a part of it with head or tail.",
-			show(c.real(path)), size, maxText)
+		return "", refuse(codeTooLarge, "EFBIG: file too large, read '%s': it has %d bytes, and one answer carries at most %d. Read a part of it with %s.",
+			show(c.real(path)), size, maxText, c.partialReads())
 	case errors.Is(err, errTooLong):
 		return "", refuse(codeTooLarge, "EFBIG: file too large, read '%s': %s is more than %d bytes, and one answer carries no more. Ask for fewer lines.",
 			show(c.real(path)), asked, maxText)
@@ -82,6 +137,14 @@ func (c *call) readText(arg string, head, tail float64) (string, error) {
 		text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	}
 	return decode(text), nil
+}
+
+// partialReads names what reads a part of a file.
+func (c *call) partialReads() string {
+	if c.compat {
+		return "head or tail"
+	}
+	return "head or tail, or with " + readLines.name
 }
 
 // block is how much of a file is read between two looks at whether the client still waits, in bytes.
@@ -252,4 +315,117 @@ func begun(b []byte) int {
 		n, low, high = n+1, 0x80, 0xbf
 	}
 	return n
+}
+
+const (
+	// defaultLines is how many lines read_lines reads when it is not told.
+	defaultLines = 2000
+	// maxNumbered is how much read_lines answers, in bytes.
+	maxNumbered = 1 << 20
+	// maxLineShown is how much of one line it shows, in bytes.
+	maxLineShown = 64 << 10
+)
+
+var readLines = tool{
+	name:  "read_lines",
+	title: "Read Lines",
+	description: "Read some lines of a text file of any size. Each line comes with its number and a tab before it; they are not part of the " +
+		"file. When there are more lines, the answer says where to go on. " + onlyWithin,
+	params: []param{
+		aPath,
+		{name: "offset", schema: schema{kind: "number", description: "The number of the first line to read; the first of a file is 1", value: "1"}},
+		{name: "limit", schema: schema{kind: "number", description: "How many lines to read at most", value: strconv.Itoa(defaultLines)}},
+	},
+	annotations: readOnly,
+	extra:       true,
+	run: func(c *call) (answer, error) {
+		offset, limit := c.args.number("offset"), c.args.number("limit")
+		if offset < 1 || limit < 1 {
+			return answer{}, refuse(codeArguments, "The first line is 1, and at least 1 line is read: offset is %v and limit is %v.", offset, limit)
+		}
+		var f *os.File
+		path, err := c.at(opOpen, c.args.text("path"), func(path string) (err error) {
+			f, err = c.fs.Open(path)
+			return err
+		})
+		if err != nil {
+			return answer{}, err
+		}
+		defer f.Close()
+		text, err := numberedLines(c.ctx, f, count(offset), count(limit), make([]byte, block))
+		if err != nil {
+			return answer{}, c.explain(opRead, path, err)
+		}
+		return answer{text: text}, nil
+	},
+}
+
+// numberedLines returns up to limit lines from the line with the number first on, and a line that says where to go on. It reads by buf, and
+// keeps not more than the answer.
+func numberedLines(ctx context.Context, r io.Reader, first, limit int64, buf []byte) (string, error) {
+	var text strings.Builder
+	var line []byte // what has come of this line, as far as it is shown
+	var cut int64   // how much of it is not
+	begun := false  // something of it has come
+	number := int64(1)
+	end := func() {
+		fmt.Fprintf(&text, "%d\t%s", number, decode(bytes.TrimSuffix(line, []byte("\r"))))
+		if cut > 0 {
+			fmt.Fprintf(&text, "… [%d more bytes in this line]", cut)
+		}
+		text.WriteByte('\n')
+		line, cut = line[:0], 0
+	}
+	more := func() string {
+		fmt.Fprintf(&text, "[More lines follow: go on with offset %d]", number)
+		return text.String()
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		got, err := r.Read(buf)
+		for part := buf[:got]; len(part) > 0; {
+			if number >= first && (number-first >= limit || text.Len() >= maxNumbered) {
+				return more(), nil
+			}
+			begun = true
+			i := bytes.IndexByte(part, '\n')
+			piece := part
+			if i >= 0 {
+				piece = part[:i]
+			}
+			if number >= first {
+				shown := piece[:min(len(piece), maxLineShown-len(line))]
+				line = append(line, shown...)
+				cut += int64(len(piece) - len(shown))
+			}
+			if i < 0 {
+				break
+			}
+			if number >= first {
+				end()
+			}
+			number, begun, part = number+1, false, part[i+1:]
+		}
+		switch {
+		case err == io.EOF && begun && number >= first:
+			end()
+			number++
+			fallthrough
+		case err == io.EOF && number > first:
+			return strings.TrimSuffix(text.String(), "\n"), nil
+		case err == io.EOF:
+			last := number - 1
+			if begun {
+				last++
+			}
+			if last == 0 {
+				return "[The file is empty]", nil
+			}
+			return fmt.Sprintf("[The file ends with line %d]", last), nil
+		case err != nil:
+			return "", err
+		}
+	}
 }

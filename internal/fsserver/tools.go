@@ -18,6 +18,8 @@ type tool struct {
 	annotations              string  // JSON
 	// output is the schema of structuredContent, JSON without its opening brace; when it is "", textOutput.
 	output string
+	// extraOutput: the reference server has no such output schema, and in compat mode it is textOutput.
+	extraOutput bool
 	// extra: the reference server has no such tool, and compat mode has none either.
 	extra bool
 	// writes: it changes files, and there is none where nothing may be changed.
@@ -72,7 +74,9 @@ const (
 // tools are all there are, in the order in which they are listed. Those that are not extra have the names, titles,
 // parameters and annotations of the reference server's.
 var tools = []*tool{
-	&readTextFile, &writeFile, &editFile, &createDirectory, &listDirectory, &moveFile, &listAllowedDirectories,
+	&readFile, &readTextFile, &readMediaFile, &readMultipleFiles, &writeFile, &editFile, &createDirectory, &listDirectory,
+	&listDirectoryWithSizes, &directoryTree, &moveFile, &searchFiles, &getFileInfo, &listAllowedDirectories,
+	&readLines, &searchContent,
 	&appendFile, &copyFile, &deletePath, &restorePath,
 }
 
@@ -86,6 +90,9 @@ func toolsFor(o Options) []*tool {
 		if o.Compat {
 			c := *t
 			c.params = withoutExtra(t.params)
+			if t.extraOutput {
+				c.output = ""
+			}
 			t = &c
 		}
 		list = append(list, t)

@@ -1,0 +1,171 @@
+package fsserver
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/rootbound/rootbound/rootfs"
+)
+
+// maxHits is how many matches are kept, to be counted and put in order.
+const maxHits = 1 << 20
+
+var searchFiles = tool{
+	name:  "search_files",
+	title: "Search Files",
+	description: "Find files and directories by name, with a glob that is matched against the path beneath the directory: *.ext finds in " +
+		"the directory itself, **/*.ext at any depth, src/**/*.{js,ts} beneath src. Upper and lower case differ, and names that " +
+		"begin with a dot are found too. The answer is one absolute path a line, in order. Links are found and not followed. " + onlyWithin,
+	params: []param{
+		aPath,
+		{name: "pattern", schema: aString, required: true},
+		excludeParam,
+		ignoreParam(false),
+	},
+	annotations: readOnly,
+	run: func(c *call) (answer, error) {
+		pattern, err := compileGlob(c.args.text("pattern"))
+		if err != nil {
+			return answer{}, err
+		}
+		var s *nameSearch
+		w, err := c.walk(c.args.text("path"), rootfs.WalkOptions{MaxEntries: maxWalked, Unsorted: true}, func(start string) (func(*rootfs.Directory) []rootfs.Entry, error) {
+			sieve, err := c.sieve(start)
+			s = &nameSearch{call: c, pattern: pattern, sieve: sieve}
+			return s.visit, err
+		})
+		if err != nil {
+			return answer{}, err
+		}
+		return answer{text: s.text(w)}, nil
+	},
+}
+
+// nameSearch is one search for names.
+type nameSearch struct {
+	*call
+	pattern *glob
+	sieve   *sieve
+	hits    atomic.Int64
+
+	mu    sync.Mutex
+	found []*foundIn
+}
+
+// foundIn is what was found in one directory.
+type foundIn struct {
+	dir   string // beneath the start
+	names []string
+}
+
+// searchAt is where a search is in a directory.
+type searchAt struct {
+	pattern globState
+	sieved  sieved
+}
+
+func (s *nameSearch) visit(d *rootfs.Directory) []rootfs.Entry {
+	at := &searchAt{pattern: s.pattern.first}
+	if d.Parent == nil {
+		s.mu.Lock()
+		s.found = nil // a walk whose start was exchanged begins anew
+		s.mu.Unlock()
+		s.hits.Store(0)
+		at.sieved = s.sieve.in(d, sieved{})
+	} else {
+		parent := d.Parent.Value.(*searchAt)
+		at.pattern = s.pattern.beneath(parent.pattern, path.Base(d.Path))
+		at.sieved = s.sieve.in(d, parent.sieved)
+	}
+	d.Value = at
+	if s.hits.Load() >= maxHits {
+		return nil
+	}
+	var names []string
+	var enter []rootfs.Entry
+	for _, e := range d.Entries {
+		if s.sieve.leavesOut(at.sieved, e) {
+			continue
+		}
+		if s.pattern.matches(at.pattern, e.Name) && (!isLink(e) || s.leadsInside(d, e.Name)) {
+			names = append(names, e.Name)
+		}
+		if e.Type.IsDir() && (s.pattern.negated || !s.pattern.beneath(at.pattern, e.Name).empty()) {
+			enter = append(enter, e)
+		}
+	}
+	if names == nil {
+		return enter
+	}
+	s.mu.Lock()
+	s.found = append(s.found, &foundIn{d.Path, names})
+	s.mu.Unlock()
+	s.hits.Add(int64(len(names)))
+	return enter
+}
+
+// leadsInside reports whether a link leads to something inside the roots: what is outside is not told, not even whether it is there.
+func (s *nameSearch) leadsInside(d *rootfs.Directory, name string) bool {
+	_, err := s.fs.Stat(joined(s.sieve.start, path.Join(d.Path, name)))
+	return err == nil
+}
+
+// text is the answer: the paths in order, each directory before what is in it, and what is missing.
+func (s *nameSearch) text(w walked) string {
+	var b strings.Builder
+	left := 0
+	for p := range ordered(s.found) {
+		if b.Len() >= maxFound {
+			left++
+			continue
+		}
+		b.WriteString(show(joined(w.start, p)))
+		b.WriteByte('\n')
+	}
+	if s.found == nil {
+		b.WriteString("No matches found\n")
+	}
+	if left > 0 {
+		fmt.Fprintf(&b, "%s not listed, because one answer carries at most %d bytes of them.\n", plural(int64(left), "more match is", "more matches are"), maxFound)
+	}
+	switch {
+	case s.hits.Load() >= maxHits:
+		fmt.Fprintf(&b, "The search ended after %d matches, and there may be more.\n", s.hits.Load())
+	case w.late:
+		fmt.Fprintf(&b, "The search ended after %v and %d entries, and there may be more. Search a directory beneath this one.\n", maxWalk, w.Entries)
+	case w.Cut:
+		fmt.Fprintf(&b, "The search ended after %d entries, and there may be more. Search a directory beneath this one.\n", w.Entries)
+	}
+	if w.Unreadable > 0 {
+		fmt.Fprintf(&b, "%s could not be entered.\n", plural(w.Unreadable, "directory", "directories"))
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// ordered yields the paths that were found, beneath the start: by name, and each directory before what is in it.
+func ordered(found []*foundIn) func(yield func(string) bool) {
+	type item struct{ dir, name string }
+	return func(yield func(string) bool) {
+		var list []item
+		for _, f := range found {
+			for _, name := range f.names {
+				list = append(list, item{f.dir, name})
+			}
+		}
+		slices.SortFunc(list, func(a, b item) int {
+			if a.dir == b.dir {
+				return strings.Compare(a.name, b.name)
+			}
+			return comparePaths(path.Join(a.dir, a.name), path.Join(b.dir, b.name))
+		})
+		for _, i := range list {
+			if !yield(path.Join(i.dir, i.name)) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package fsserver
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/rootbound/rootbound/internal/wire"
+	"github.com/rootbound/rootbound/rootfs"
+	"github.com/rootbound/rootbound/roots"
+)
+
+// maxTreeEntries is how many entries are read for a tree: more than one answer can carry.
+const maxTreeEntries = 100_000
+
+var directoryTree = tool{
+	name:  "directory_tree",
+	title: "Directory Tree",
+	description: "Show a directory with all that is beneath it, as JSON: an array of objects with 'name', 'type' (file or directory) and, " +
+		"for a directory, 'children'. Links are shown as files and not entered. A directory that cannot be read, or whose " +
+		"entries are not all shown, has a 'note'. " + onlyWithin,
+	params: []param{
+		aPath,
+		excludeParam,
+		{name: "maxDepth", schema: aNumber.says("How many levels are shown; with 1, only what is in the directory itself"), extra: true},
+		ignoreParam(false),
+	},
+	annotations: readOnly,
+	run: func(c *call) (answer, error) {
+		depth := 0
+		if v := c.args.number("maxDepth"); c.args["maxDepth"] != nil {
+			if v < 1 {
+				return answer{}, refuse(codeArguments, "maxDepth is %v, and has to be 1 or more.", v)
+			}
+			depth = int(min(math.Trunc(v), math.MaxInt32))
+		}
+		var t *treeView
+		o := rootfs.WalkOptions{MaxEntries: maxTreeEntries, MaxDepth: depth}
+		w, err := c.walk(c.args.text("path"), o, func(start string) (func(*rootfs.Directory) []rootfs.Entry, error) {
+			sieve, err := c.sieve(start)
+			t = &treeView{sieve: sieve, depth: depth}
+			return t.visit, err
+		})
+		if err != nil {
+			return answer{}, err
+		}
+		t.choose(maxFound)
+		a := answer{text: t.text(w)}
+		if note := t.note(w); note != "" {
+			a.blocks = append(append([]byte(`,{"type":"text","text":`), wire.Quote(note)...), '}')
+		}
+		return a, nil
+	},
+}
+
+// treeView is one tree.
+type treeView struct {
+	sieve *sieve
+	depth int // 0: no limit
+
+	mu  sync.Mutex // guards the children of each branch
+	top *branch
+
+	hidden int // entries that are not shown
+}
+
+// branch is a directory of a tree.
+type branch struct {
+	sieved   sieved
+	depth    int
+	entries  []rootfs.Entry
+	children map[string]*branch // the directories among the entries that were looked at
+	err      error
+	shown    int // how many of the entries are shown
+}
+
+func (t *treeView) visit(d *rootfs.Directory) []rootfs.Entry {
+	b := &branch{depth: d.Depth, err: d.Err, children: map[string]*branch{}}
+	d.Value = b
+	if d.Parent == nil {
+		b.sieved = t.sieve.in(d, sieved{})
+	} else {
+		b.sieved = t.sieve.in(d, d.Parent.Value.(*branch).sieved)
+	}
+	var enter []rootfs.Entry
+	for _, e := range d.Entries {
+		if t.sieve.leavesOut(b.sieved, e) {
+			continue
+		}
+		b.entries = append(b.entries, e)
+		if e.Type.IsDir() {
+			enter = append(enter, e)
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if d.Parent == nil {
+		t.top = b
+	} else {
+		d.Parent.Value.(*branch).children[path.Base(d.Path)] = b
+	}
+	return enter
+}
+
+// choose decides what is shown in about so many bytes: what is near the top before what is deep.
+func (t *treeView) choose(most int) {
+	queue := []*branch{t.top}
+	for len(queue) > 0 {
+		b := queue[0]
+		queue = queue[1:]
+		for _, e := range b.entries {
+			size := 4*indent(b.depth) + len(e.Name) + 60 // of its lines
+			if e.Type.IsDir() {
+				size += 2*indent(b.depth) + 20
+			}
+			if most -= size; most < 0 {
+				break
+			}
+			b.shown++
+			if c := b.children[e.Name]; c != nil {
+				queue = append(queue, c)
+			}
+		}
+		t.hidden += len(b.entries) - b.shown
+	}
+}
+
+// indent returns the indentation of the entries of a directory of some depth.
+func indent(depth int) int { return 2 + 4*depth }
+
+// text is the tree as JSON, in the form of the reference server.
+func (t *treeView) text(w walked) string {
+	if t.top.shown == 0 {
+		return "[]"
+	}
+	var s strings.Builder
+	t.write(&s, t.top, w.start)
+	return s.String()
+}
+
+// write writes the entries of a branch as an array. Dir is its absolute path.
+func (t *treeView) write(s *strings.Builder, b *branch, dir string) {
+	in := strings.Repeat(" ", indent(b.depth))
+	s.WriteString("[")
+	for i, e := range b.entries[:b.shown] {
+		if i > 0 {
+			s.WriteByte(',')
+		}
+		name := e.Name
+		if !utf8.ValidString(name) {
+			name = roots.FileURI(joined(dir, name))
+		}
+		kind := "file"
+		if e.Type == fs.ModeDir {
+			kind = "directory"
+		}
+		fmt.Fprintf(s, "\n%s{\n%s  \"name\": %s,\n%s  \"type\": %q", in, in, wire.Quote(name), in, kind)
+		if kind == "directory" {
+			t.writeChildren(s, b, e, in, dir)
+		}
+		fmt.Fprintf(s, "\n%s}", in)
+	}
+	if b.shown > 0 {
+		fmt.Fprintf(s, "\n%s", in[2:])
+	}
+	s.WriteByte(']')
+}
+
+func (t *treeView) writeChildren(s *strings.Builder, b *branch, e rootfs.Entry, in, dir string) {
+	if t.depth > 0 && b.depth+1 >= t.depth {
+		return // nobody has looked
+	}
+	fmt.Fprintf(s, ",\n%s  \"children\": ", in)
+	c, note := b.children[e.Name], ""
+	switch {
+	case c == nil:
+		s.WriteString("[]")
+		note = "it was not looked at"
+	default:
+		t.write(s, c, joined(dir, e.Name))
+		switch hidden := len(c.entries) - c.shown; {
+		case c.err != nil:
+			note = "it cannot be entered: " + reason(c.err)
+		case hidden > 0:
+			note = plural(int64(hidden), "more entry is", "more entries are") + " not shown"
+		}
+	}
+	if note != "" {
+		fmt.Fprintf(s, ",\n%s  \"note\": %s", in, wire.Quote(note))
+	}
+}
+
+// note says what the tree leaves out, "" when that is nothing.
+func (t *treeView) note(w walked) string {
+	var notes []string
+	if t.hidden > 0 {
+		notes = append(notes, fmt.Sprintf("%s not shown, because one answer carries at most %d bytes of a tree.", plural(int64(t.hidden), "entry is", "entries are"), maxFound))
+	}
+	switch {
+	case w.late:
+		notes = append(notes, fmt.Sprintf("Not everything was looked at: the tree took longer than %v.", maxWalk))
+	case w.Cut:
+		notes = append(notes, fmt.Sprintf("Not everything was looked at: there are more than %d entries.", w.Entries))
+	}
+	if notes != nil {
+		notes = append(notes, "Ask for a directory beneath this one, or leave something out with excludePatterns.")
+	}
+	if w.Unreadable > 0 {
+		notes = append(notes, plural(w.Unreadable, "directory", "directories")+" could not be entered.")
+	}
+	return strings.Join(notes, " ")
+}
+
+// reason says why, without a path.
+func reason(err error) string {
+	var e *rootfs.Error
+	switch {
+	case !errors.As(err, &e):
+		return err.Error()
+	case e.Code == rootfs.IO && e.Err != nil:
+		return e.Err.Error()
+	}
+	return e.Code.Error()
+}
