@@ -2,34 +2,60 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rootbound/rootbound/internal/config"
 	"github.com/rootbound/rootbound/internal/fsserver"
 	"github.com/rootbound/rootbound/internal/guard"
+	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/pathargs"
+	"github.com/rootbound/rootbound/internal/sandbox"
 	"github.com/rootbound/rootbound/internal/transport"
+	"github.com/rootbound/rootbound/rootfs"
 	"github.com/rootbound/rootbound/roots"
 )
 
+// files is what the command line says of a filesystem server.
+type files struct {
+	readOnly, compat, redact bool
+	links                    string
+	strictLinks, noMounts    bool
+	deny                     []string
+	noDefaultDeny            bool
+	noLandlock               bool
+}
+
 func (a *app) fsCommand() *cobra.Command {
 	var b boundary
+	var f files
 	cmd := &cobra.Command{
 		Use:     "fs [flags] [NAME=]DIR…",
 		Short:   "Serve files of these directories and of nothing else",
 		GroupID: groupRun,
-		Long: `Serve files on standard input and output, with three tools for now, which only read: read_text_file, list_directory and
-list_allowed_directories. They answer as those of the reference filesystem server do. Everything is opened beneath a handle
-of a root, so nothing outside can be reached: not by "..", not by a link, not by a race.
+		Long: `Serve files on standard input and output, in place of the reference filesystem server: its tools, and more of them,
+and the directories and what is in them as resources. Everything is opened beneath a handle of a root, so nothing outside
+can be reached: not by "..", not by a link, not by a race. Where the kernel can (Linux 6.2 and later), it holds the process
+to the same directories; the first line on standard error says whether it does.
 
 Where the client has roots of its own, they narrow the directories and never widen them. Without a directory the
-configuration file decides, else the project of the working directory.
+configuration file decides, else the project of the working directory. A directory that is not there is served as soon as
+it is.
+
+Files that hold keys and passwords by their names, such as .env and id_rsa, are listed and not opened. --deny denies
+more, and --deny '!NAME' spares one.
 
 ` + exitCodes,
 		Example: `  rootbound fs ~/project
-  rootbound fs frontend=~/frontend --ro docs=/usr/share/doc`,
+  rootbound fs frontend=~/frontend --ro docs=/usr/share/doc
+  rootbound fs --read-only --deny 'secrets/' ~/project`,
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cwd, _ := os.Getwd()
@@ -40,29 +66,207 @@ configuration file decides, else the project of the working directory.
 				}
 				b.Roots = append(b.Roots, d)
 			}
-			return a.serveFiles(cmd.Context(), b.configFlags(nil))
+			return a.serveFiles(cmd.Context(), b.configFlags(nil), f)
 		},
 	}
-	b.flags(a, cmd)
+	fl := cmd.Flags()
+	fl.BoolVar(&f.readOnly, "read-only", false, "nothing may be changed, whatever a directory allows")
+	fl.StringArrayVar(&f.deny, "deny", nil, "a `PATTERN`, as in .gitignore, of names that are not opened; may be repeated")
+	fl.BoolVar(&f.noDefaultDeny, "no-default-deny", false, "open also what holds keys and passwords by its name")
+	f.links = "within"
+	fl.Var(choice{&f.links, []string{"none", "within"}}, "links", "which symbolic links are followed: none, or those that end within the directories")
+	fl.BoolVar(&f.strictLinks, "strict-links", false, "refuse files with a second name (hard links)")
+	fl.BoolVar(&f.noMounts, "no-mounts", false, "refuse to cross into file systems that are mounted in a directory")
+	fl.BoolVar(&f.compat, "compat", false, "exactly what the reference filesystem server has, and files of keys too")
+	fl.BoolVar(&f.redact, "redact-errors", false, "name no path of this machine in errors")
+	fl.BoolVar(&f.noLandlock, "no-landlock", false, "do not let the kernel hold this process to the directories too")
+	cmd.RegisterFlagCompletionFunc("links", cobra.FixedCompletions([]string{"none", "within"}, cobra.ShellCompDirectiveNoFileComp))
+	b.flags(a, cmd, "no-default-deny", "links", "strict-links", "no-mounts", "redact-errors", "no-landlock")
 	return cmd
 }
 
-func (a *app) serveFiles(ctx context.Context, f config.Flags) error {
-	plan, err := a.plan(f)
+// referenceStarted is what the reference server says on standard error when it is ready, for programs that wait for it. Of
+// its other lines, which tell of roots, none is printed: the guard tells of them in its own words.
+const referenceStarted = "Secure MCP Filesystem Server running on stdio"
+
+func (a *app) serveFiles(ctx context.Context, flags config.Flags, f files) error {
+	deny, err := fsserver.NewDeny(f.deny, !f.compat && !f.noDefaultDeny)
+	if err != nil {
+		return usageError{fmt.Errorf("reading --deny: %w", err)}
+	}
+	flags.Partial = true
+	plan, err := a.plan(flags)
 	if err != nil {
 		return err
 	}
-	r, err := a.newRun(plan, "fs", "")
+	l := &limits{readOnly: f.readOnly}
+	switch _, err := sandbox.Supported(); {
+	case f.noLandlock:
+		l.off = "--no-landlock is given"
+	case err != nil:
+		l.off = err.Error()
+	case slices.ContainsFunc(flags.Roots, func(d config.DirFlag) bool { return d.Dir == launch.Active }):
+		l.off = "the active workspace may become another one"
+	}
+	allowed := *plan
+	allowed.Roots = l.narrowed(plan.Roots)
+	layers := []string{"contained"}
+	if l.missing(plan) == "" {
+		layers = append(layers, "confined")
+	}
+	r, err := a.newRun(&allowed, "fs", "", layers...)
 	if err != nil {
 		return err
 	}
-	opt, err := r.options(plan, pathargs.Process{})
+	opt, err := r.options(&allowed, pathargs.Process{})
 	if err != nil {
 		return err
 	}
 	r.guard = guard.New(opt)
-	a.startLine(r, plan)
+	l.confine(r, plan)
+	r.limits = l
+	a.startLine(r, &allowed, "opened by handle; "+l.String())
+	if f.compat {
+		fmt.Fprintln(a.err, referenceStarted)
+	}
 	home, _ := os.UserHomeDir() // without one, "~" in a path is a name like any other
-	server := fsserver.New(fsserver.Options{Name: "rootbound-fs", Title: "Rootbound filesystem", Version: version(), Home: home})
-	return r.serve(ctx, f, plan, r.guard.WrapContained(server), func() *transport.ExitError { server.Close(); return nil })
+	links := rootfs.LinksWithin
+	if f.links == "none" {
+		links = rootfs.NoLinks
+	}
+	server := fsserver.New(fsserver.Options{
+		Name: "rootbound-fs", Title: "Rootbound filesystem", Version: version(), Home: home,
+		Compat: f.compat, ReadOnly: f.readOnly, Redact: f.redact, Protection: "every file is opened by handle beneath its directory; " + l.String(),
+		Deny: deny, Files: rootfs.Options{Links: links, StrictLinks: f.strictLinks, NoMounts: f.noMounts},
+	})
+	return r.serve(ctx, flags, plan, r.guard.WrapContained(server), func() *transport.ExitError { server.Close(); return nil })
+}
+
+// limits are what holds a server of ours beside its configuration: nothing may be changed, and what the kernel enforces,
+// which nothing takes back while the process lives.
+type limits struct {
+	readOnly bool
+	off      string // why the kernel is not to enforce anything
+	level    sandbox.Level
+	why      string    // it enforces nothing
+	ceiling  roots.Set // what it allows, when it enforces something
+}
+
+// String says for people what the kernel enforces.
+func (l *limits) String() string {
+	if !l.level.Enforced() {
+		return l.level.String() + " (" + l.why + ")"
+	}
+	return l.level.String()
+}
+
+// narrowed takes off a set what may not be done anywhere.
+func (l *limits) narrowed(set roots.Set) roots.Set {
+	if !l.readOnly {
+		return set
+	}
+	dirs := set.Dirs()
+	for i := range dirs {
+		dirs[i].Access &= roots.ReadOnly
+	}
+	return roots.NewSet(dirs...)
+}
+
+// of returns the configured directories of a plan that can hold, and reports the others. Nil takes nothing off.
+func (l *limits) of(r *running, plan *config.Plan) roots.Set {
+	if l == nil {
+		return plan.Roots
+	}
+	set := l.narrowed(plan.Roots)
+	if !l.level.Enforced() {
+		if l.confine(r, plan); l.level.Enforced() {
+			r.report("this process is %s now", l)
+		}
+		return set
+	}
+	for _, d := range set.Dirs() {
+		if !l.ceiling.Covers(roots.NewSet(d)) {
+			r.report("%s (%s) is configured now, and the kernel holds this process to what it was started with, so that holds from the next start on",
+				d.Path, guard.LogDir(d).Access)
+		}
+	}
+	return set.Intersect(l.ceiling)
+}
+
+// hint is what stands before an error of a configuration that the kernel may have kept from being read.
+func (l *limits) hint(err error) string {
+	if l == nil || !l.level.Enforced() || !strings.Contains(err.Error(), syscall.EACCES.Error()) {
+		return ""
+	}
+	return " (the kernel holds this process to what it was started with, so what is new holds from the next start on)"
+}
+
+// missing says why the kernel is not to enforce what a plan says, or nothing.
+func (l *limits) missing(plan *config.Plan) string {
+	switch {
+	case l.off != "":
+		return l.off
+	case plan.Roots.Len() == 0:
+		return "no directory is configured"
+	case len(plan.Missing) > 0:
+		return plan.Missing[0] + " is not there yet"
+	}
+	return ""
+}
+
+// confine lets the kernel hold this process to the directories of a plan, and to what it needs itself, as far as it can.
+func (l *limits) confine(r *running, plan *config.Plan) {
+	if l.why = l.missing(plan); l.why != "" {
+		return
+	}
+	set := l.narrowed(plan.Roots)
+	var err error
+	if l.level, err = sandbox.Restrict(append(rulesFor(set), r.ownRules(plan)...)); err != nil {
+		l.why = err.Error()
+		if !errors.Is(err, errors.ErrUnsupported) {
+			r.report("%v", err)
+		}
+		return
+	}
+	l.ceiling = set
+}
+
+// rulesFor are the rules for a set of roots. A file is replaced by another one when it is saved, so the rule for a file is
+// one for the directory that it is in.
+func rulesFor(set roots.Set) []sandbox.Rule {
+	var rules []sandbox.Rule
+	for _, d := range set.Dirs() {
+		path := d.Path
+		if d.File {
+			path = filepath.Dir(path)
+		}
+		if d.Access != 0 {
+			rules = append(rules, sandbox.Rule{Path: path, Access: d.Access})
+		}
+	}
+	return rules
+}
+
+// ownRules are the rules for what the process itself reads and writes: its log, the consents, and the configuration. A
+// directory that is ours may get other files; of another one only the file that is there now is read.
+func (r *running) ownRules(plan *config.Plan) []sandbox.Rule {
+	var rules []sandbox.Rule
+	add := func(path string, access roots.Access) {
+		if _, err := os.Stat(path); err == nil {
+			rules = append(rules, sandbox.Rule{Path: path, Access: access})
+		}
+	}
+	if path := r.log.Path(); path != "" {
+		add(filepath.Dir(path), roots.ReadWrite)
+	}
+	if consents, err := r.app.consents(); err == nil && plan.ClientRoots.Value == roots.Accept {
+		add(filepath.Dir(string(consents)), roots.ReadWrite)
+	}
+	for _, path := range plan.Watched {
+		if dir := filepath.Dir(path); filepath.Base(dir) == "rootbound" {
+			path = dir
+		}
+		add(path, roots.ReadOnly)
+	}
+	return rules
 }

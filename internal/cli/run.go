@@ -103,7 +103,8 @@ func (c choice) Set(s string) error {
 	return nil
 }
 
-func (b *boundary) flags(a *app, cmd *cobra.Command) {
+// flags defines the flags. Only --help-all shows those of the command's own that are rarely needed.
+func (b *boundary) flags(a *app, cmd *cobra.Command, rarely ...string) {
 	cwd, _ := os.Getwd() // without one, relative directories fail when they are resolved
 	f := cmd.Flags()
 	f.Var(dirValue{&b.Roots, roots.ReadWrite, "--root", cwd}, "root", "a directory that the server may read and write; may be repeated")
@@ -120,7 +121,7 @@ func (b *boundary) flags(a *app, cmd *cobra.Command) {
 	cmd.RegisterFlagCompletionFunc("client-roots", fixed("narrow", "ignore", "accept"))
 	cmd.RegisterFlagCompletionFunc("ask", fixed("client"))
 	cmd.RegisterFlagCompletionFunc("server", a.completeServers(&b.Config))
-	rare(cmd, "client-roots", "strict-protocol", "ask")
+	rare(cmd, append(rarely, "client-roots", "strict-protocol", "ask")...)
 }
 
 func (b *boundary) configFlags(command []string) config.Flags {
@@ -165,7 +166,7 @@ func (a *app) run(ctx context.Context, f config.Flags) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	r, err := a.newRun(plan, serverName(plan, command.Path), dir)
+	r, err := a.newRun(plan, serverName(plan, command.Path), dir, "told", "checked")
 	if err != nil {
 		return err
 	}
@@ -191,7 +192,7 @@ func (a *app) run(ctx context.Context, f config.Flags) error {
 		opt.Restart, opt.RestartNarrowed = process.Restart, plan.OnChange.Value == config.Restart
 	}
 	r.guard = guard.New(opt)
-	a.startLine(r, plan)
+	a.startLine(r, plan, "told and checked, not confined")
 	if err := transport.LookPath(command.Path, dir); err != nil {
 		r.warn(fmt.Sprintf("the server cannot be started as it is written: %v", err))
 	}
@@ -209,6 +210,7 @@ type running struct {
 	log    *calllog.Log
 	guard  *guard.Guard
 	policy calllog.Policy
+	limits *limits                     // what is taken off what a configuration says; nil for nothing
 	rules  pathargs.Rules              // for the arguments of calls, as at the start
 	plan   atomic.Pointer[config.Plan] // of the configuration as it was read last
 	fault  string                      // what was wrong with it when it was read last
@@ -218,8 +220,9 @@ type running struct {
 	stderr  chan string    // what waits to be printed: nobody waits for whoever reads it
 }
 
-func (a *app) newRun(plan *config.Plan, name, dir string) (*running, error) {
-	log, policy, err := a.openLog(plan, name, dir)
+// newRun opens the log of a server. Layers are what holds it, in the words of the log.
+func (a *app) newRun(plan *config.Plan, name, dir string, layers ...string) (*running, error) {
+	log, policy, err := a.openLog(plan, name, dir, layers)
 	if err != nil {
 		return nil, err
 	}
@@ -420,7 +423,7 @@ func (r *running) serve(ctx context.Context, f config.Flags, plan *config.Plan, 
 func (r *running) changed(plan *config.Plan, err error) {
 	if err != nil {
 		if r.fault != err.Error() {
-			r.report("the changed configuration is not in force: %v", err)
+			r.report("the changed configuration is not in force%s: %v", r.limits.hint(err), err)
 		}
 		r.fault = err.Error()
 		return
@@ -435,7 +438,7 @@ func (r *running) changed(plan *config.Plan, err error) {
 	rules := r.rules // what the server is stays as it was started
 	rules.Tools = tools
 	r.guard.SetRules(rules, defaults)
-	r.guard.Configure(plan.Roots)
+	r.guard.Configure(r.limits.of(r, plan))
 	var now, later []string
 	for _, row := range plan.Changed(before) {
 		text := fmt.Sprintf("%s = %q", row.Key, row.Value)
@@ -464,7 +467,7 @@ func (r *running) changed(plan *config.Plan, err error) {
 }
 
 // openLog opens the log of this run.
-func (a *app) openLog(plan *config.Plan, name, dir string) (*calllog.Log, calllog.Policy, error) {
+func (a *app) openLog(plan *config.Plan, name, dir string, layers []string) (*calllog.Log, calllog.Policy, error) {
 	policy := calllog.Policy{Age: time.Duration(plan.Log.KeepDays.Value) * 24 * time.Hour, Bytes: int64(plan.Log.MaxMB.Value) << 20}
 	if plan.Log.Enabled.Given() && !plan.Log.Enabled.Value {
 		return calllog.Discard(), policy, nil
@@ -479,7 +482,7 @@ func (a *app) openLog(plan *config.Plan, name, dir string) (*calllog.Log, calllo
 	}
 	start := calllog.Record{
 		Server: name, Version: version(), PID: os.Getpid(), Cwd: dir, ClientRoots: modeWord(plan.ClientRoots.Value), Dirs: guard.LogDirs(plan.Roots),
-		Layers: []string{"told", "checked"},
+		Layers: layers,
 	}
 	if plan.Command.Path != "" {
 		start.Command = append([]string{plan.Command.Path}, plan.Command.Args...)
@@ -502,8 +505,8 @@ func modeWord(m roots.Mode) string {
 	return "narrow"
 }
 
-// startLine says in one line what holds.
-func (a *app) startLine(r *running, plan *config.Plan) {
+// startLine says in one line what holds. Layers is by what.
+func (a *app) startLine(r *running, plan *config.Plan, layers string) {
 	var b strings.Builder
 	if plan.Roots.Len() == 0 {
 		b.WriteString("no directory is configured: ")
@@ -528,7 +531,7 @@ func (a *app) startLine(r *running, plan *config.Plan) {
 		}
 		b.WriteString(" from " + plan.Source.String())
 	}
-	b.WriteString("; told and checked, not confined")
+	b.WriteString("; " + layers)
 	if p := r.log.Path(); p != "" {
 		b.WriteString("; log " + p)
 	} else {

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/config"
 	"github.com/rootbound/rootbound/internal/mcptest"
+	"github.com/rootbound/rootbound/internal/sandbox"
 )
 
 var update = flag.Bool("update", false, "write what is printed into the scripts and the golden files")
@@ -36,6 +38,8 @@ func TestMain(m *testing.M) {
 //
 //	exits CODE PROGRAM [ARG…]    for a program that must end with that code
 //	expand FILE…                 puts the values of variables, written ${NAME}, into files
+//
+// and the condition [landlock]: the kernel can confine a process.
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
@@ -63,6 +67,13 @@ func TestScript(t *testing.T) {
 			e.Setenv("CONFIG", file)
 			e.Setenv("LOGS", logs)
 			return os.MkdirAll(home, 0o700)
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "landlock" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			_, err := sandbox.Supported()
+			return err == nil, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "expand": expand},
 	})
