@@ -198,7 +198,7 @@ func (d *rooted) rename(name string, to directory, as string, replace bool) erro
 	if !info.IsDir() {
 		switch err := d.top.Link(from, into); {
 		case err == nil:
-			return d.errLinked(d.top.Remove(from))
+			return d.errLinked(d.root.Remove(name))
 		case errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist), errors.Is(err, d.escapes):
 			return d.errLinked(err)
 		}
