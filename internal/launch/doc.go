@@ -9,9 +9,10 @@
 //		}
 //	}
 //
-// It also fills the roots into a command: see Command.Fill.
+// It also fills the roots into a command (Command.Fill), and finds which files it needs to run at all (Command.Needs).
 //
-// Nothing is started or looked up here: a command line is judged by its text and by the shipped profiles.
+// Nothing is started here. Which server it is, is judged by the text of a command line and by the shipped profiles; only
+// Needs looks at the disk.
 //
 // # Limits
 //

@@ -1,0 +1,253 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rootbound/rootbound/roots"
+)
+
+// Look is where a command is looked up.
+type Look struct {
+	// Dir is the absolute directory that it starts in.
+	Dir string
+	// Getenv is its environment: PATH and what runtimes look at.
+	Getenv func(string) string
+}
+
+// Needs is what a command has to reach to run at all, besides its roots.
+type Needs struct {
+	// Command is what it comes to when what only chooses a program, and looks around for that, is taken away. Path is
+	// absolute. It is started in place of the one that was looked at.
+	Command Command
+	// Files are what it reads and runs, each once, with why.
+	Files []Need
+	// Notes are for a person: what was not looked into.
+	Notes []string
+}
+
+// Need is one file, or a directory with all that is beneath it.
+type Need struct {
+	Path    string
+	Access  roots.Access
+	Execute bool
+	// Why says what it belongs to: "node", "the dynamic linker", "the server's package".
+	Why string
+}
+
+// Needs finds what the command needs. It looks at the disk, and starts nothing. Placeholders must have been filled. Also
+// are further programs that it runs, by name or path.
+//
+// What it finds are programs, what they are scripts for, the libraries that they are linked with, the directories of their
+// language's own modules, and the package that the server is in. It is an error where the program does not exist, or
+// fetches itself from a registry when it is started.
+func (c Command) Needs(l Look, also ...string) (Needs, error) {
+	f := &finder{look: l}
+	path, err := f.lookPath(c.Path)
+	if err != nil {
+		return Needs{}, err
+	}
+	f.needs.Command = c
+	f.needs.Command.Path = path
+	f.system()
+	if err := f.program(path, c.Args, true); err != nil {
+		return Needs{}, err
+	}
+	for _, name := range also {
+		path, err := f.lookPath(name)
+		if err == nil {
+			err = f.program(path, nil, false)
+		}
+		if err != nil {
+			return Needs{}, err
+		}
+	}
+	return f.needs, nil
+}
+
+type finder struct {
+	look   Look
+	needs  Needs
+	depth  int
+	linked map[string]bool // what libraries were looked at
+}
+
+// system adds what nearly every program looks at, and what says nothing about anybody.
+func (f *finder) system() {
+	f.add(Need{Path: "/dev/null", Access: roots.Read | roots.Write, Why: "every program"})
+	for _, path := range []string{
+		"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
+		"/etc/localtime", "/usr/share/zoneinfo",
+		"/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/uptime", "/proc/loadavg", "/proc/version",
+		"/sys/devices/system/cpu", "/sys/fs/cgroup",
+	} {
+		f.add(Need{Path: path, Access: roots.Read, Why: "every program"})
+	}
+}
+
+// add adds what is there. What is needed twice is needed with the rights of both.
+func (f *finder) add(n Need) {
+	if n.Path != "/proc/self" { // it is another directory for each process
+		real, err := filepath.EvalSymlinks(n.Path)
+		if err != nil {
+			return
+		}
+		n.Path = real
+	}
+	if i := slices.IndexFunc(f.needs.Files, func(have Need) bool { return have.Path == n.Path }); i >= 0 {
+		have := &f.needs.Files[i]
+		have.Access |= n.Access
+		have.Execute = have.Execute || n.Execute
+		return
+	}
+	if !exists(n.Path) || slices.ContainsFunc(f.needs.Files, func(have Need) bool {
+		return strings.HasPrefix(n.Path, have.Path+"/") && have.Access&n.Access == n.Access && (have.Execute || !n.Execute)
+	}) {
+		return
+	}
+	f.needs.Files = append(f.needs.Files, n)
+}
+
+func (f *finder) note(format string, args ...any) {
+	f.needs.Notes = append(f.needs.Notes, fmt.Sprintf(format, args...))
+}
+
+// lookPath finds a program as a shell does.
+func (f *finder) lookPath(name string) (string, error) {
+	runnable := func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+	}
+	if strings.Contains(name, "/") {
+		path := f.from(name)
+		if !runnable(path) {
+			return "", fmt.Errorf("looking up %q: it is no program", name)
+		}
+		return path, nil
+	}
+	for _, dir := range filepath.SplitList(f.look.Getenv("PATH")) {
+		if path := f.from(filepath.Join(dir, name)); name != "" && runnable(path) {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("looking up %q: it is not in PATH", name)
+}
+
+// from makes a path absolute.
+func (f *finder) from(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(f.look.Dir, path)
+}
+
+const deepest = 8 // of programs that are scripts for programs
+
+// program adds what the program at path needs when it is run with args. The first one is what is started.
+func (f *finder) program(path string, args []string, first bool) error {
+	if f.depth++; f.depth > deepest {
+		return fmt.Errorf("looking into %q: it goes from script to script without an end", path)
+	}
+	defer func() { f.depth-- }()
+	if real, ok := f.shim(path); ok {
+		if path = real; first {
+			f.needs.Command.Path = real
+		}
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return fmt.Errorf("looking into the program %q: %w", path, bare(err))
+	}
+	head, err := beginning(real)
+	if err != nil {
+		return fmt.Errorf("looking into the program %q: %w", path, bare(err))
+	}
+	name := programName(path)
+	f.add(Need{Path: real, Access: roots.Read, Execute: true, Why: name})
+	if line, script := strings.CutPrefix(head, "#!"); script {
+		line, _, _ = strings.Cut(line, "\n")
+		interpreter, arg, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if interpreter == "" {
+			return fmt.Errorf("looking into the program %q: its first line names no interpreter", path)
+		}
+		rest := []string{path}
+		if arg = strings.TrimSpace(arg); arg != "" {
+			rest = []string{arg, path}
+		}
+		if programName(interpreter) == "env" { // it splits what the kernel gives it as one word
+			rest = append(strings.Fields(strings.TrimPrefix(strings.TrimPrefix(arg, "-S"), "--split-string=")), path)
+		}
+		if err := runner(programName(path)); err != nil {
+			return err
+		}
+		return f.program(interpreter, append(rest, args...), false)
+	}
+	f.link(real)
+	return f.runtime(name, path, real, args)
+}
+
+// beginning returns the first line of a file, or a part of it.
+func beginning(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	b := make([]byte, 512)
+	n, err := io.ReadFull(file, b)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	return string(b[:n]), nil
+}
+
+func bare(err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// shim returns the program that stands behind one of pyenv, which would look for it in many places and with many
+// programs: what is confined starts it directly.
+func (f *finder) shim(path string) (string, bool) {
+	dir, name := filepath.Split(path)
+	top, ok := strings.CutSuffix(filepath.Clean(dir), "/shims")
+	if !ok {
+		return "", false
+	}
+	versions := []string{f.look.Getenv("PYENV_VERSION")}
+	for dir := f.look.Dir; ; dir = filepath.Dir(dir) {
+		versions = append(versions, firstLine(filepath.Join(dir, ".python-version")))
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	versions = append(versions, firstLine(filepath.Join(top, "version")))
+	for _, v := range versions {
+		v, _, _ = strings.Cut(v, ":")
+		if v == "" || strings.Contains(v, "/") {
+			continue
+		}
+		real := filepath.Join(top, "versions", v, "bin", name)
+		if _, err := os.Stat(real); err == nil {
+			return real, true
+		}
+	}
+	return "", false
+}
+
+func firstLine(path string) string {
+	head, err := beginning(path)
+	if err != nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(head, "\n")
+	return strings.TrimSpace(line)
+}
