@@ -82,7 +82,7 @@ type Record struct {
 
 	// Start: the version and process of this program; the server's command and working directory; the names (a value
 	// after `=` is cut off) of the variables given to it; the configured directories; what is done with the client's
-	// list (narrow, ignore, accept); and the layers in force (told, checked, confined).
+	// list (narrow, ignore, accept); and the layers in force (told, checked, contained, confined).
 	Version     string   `json:"version,omitempty"`
 	PID         int      `json:"pid,omitempty"`
 	Command     []string `json:"command,omitempty"`
