@@ -196,18 +196,6 @@ func (g *glob) matches(s globState, name string) bool {
 	return g.negated
 }
 
-// matchesPath reports whether a path is matched, from its beginning.
-func (g *glob) matchesPath(path string) bool {
-	s := g.first
-	for {
-		name, rest, more := strings.Cut(path, "/")
-		if !more {
-			return g.matches(s, name)
-		}
-		s, path = g.beneath(s, name), rest
-	}
-}
-
 func (e *globElem) matches(name string) bool {
 	if e.kind == elemExact {
 		return name == e.prefix

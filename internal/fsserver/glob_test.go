@@ -147,6 +147,18 @@ func TestGlob(t *testing.T) {
 	}
 }
 
+// matchesPath reports whether a path is matched, from its beginning.
+func (g *glob) matchesPath(path string) bool {
+	s := g.first
+	for {
+		name, rest, more := strings.Cut(path, "/")
+		if !more {
+			return g.matches(s, name)
+		}
+		s, path = g.beneath(s, name), rest
+	}
+}
+
 func TestGlobsThatAreRefused(t *testing.T) {
 	for _, tt := range []struct{ pattern, want string }{
 		{"a!(b|c)*", `The pattern "a!(b|c)*" cannot be used: "!(b|c)" asks for what does not match in a part of a name`},

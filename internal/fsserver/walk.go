@@ -28,9 +28,6 @@ type walked struct {
 	late  bool   // it took too long, and what comes later in the tree is missing
 }
 
-// partial reports whether something was not looked at for want of time or room.
-func (w walked) partial() bool { return w.late || w.Cut }
-
 // walk walks beneath the directory that an argument means, within the bounds of one call. Prepare makes what visits each
 // directory, for the absolute path of the start.
 func (c *call) walk(arg string, o rootfs.WalkOptions, prepare func(start string) (func(*rootfs.Directory) []rootfs.Entry, error)) (walked, error) {
