@@ -82,6 +82,9 @@ with a directory that holds one which waits, for everything in it. A running gua
 				if err := file.Allow(e.Server, e.Dir); err != nil {
 					return err
 				}
+				if err := forgetWithin(file, entries, e); err != nil {
+					return err
+				}
 				fmt.Fprintf(a.out, "%s (%s) may have %s\n", printable(e.Name), printable(e.Runs), printable(e.Dir))
 			}
 			return nil
@@ -115,6 +118,22 @@ func within(dir string, entries, waiting []consent.Entry) ([]consent.Entry, erro
 		allow = append(allow, consent.Entry{Server: s, Dir: d.Path})
 	}
 	return allow, nil
+}
+
+// forgetWithin forgets what waits in a directory that is allowed now: it waits no more.
+func forgetWithin(file consent.File, entries []consent.Entry, allowed consent.Entry) error {
+	d, err := roots.Resolve(allowed.Dir, roots.ResolveOptions{Access: roots.Read})
+	if err != nil {
+		return nil // it is gone, and so is what was in it
+	}
+	for _, e := range entries {
+		if _, _, in := roots.NewSet(d).Match(e.Dir); in && !e.Allowed && e.Server == allowed.Server && e.Dir != allowed.Dir {
+			if err := file.Forget(e.Server, e.Dir); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (a *app) forgetCommand() *cobra.Command {
