@@ -103,7 +103,11 @@ func (h held) linkOver(name string, to int, as string) error {
 		if err := unix.Linkat(h.fd, name, to, as, 0); err != nil {
 			return err
 		}
-		return unix.Unlinkat(h.fd, name, 0)
+		err := unix.Unlinkat(h.fd, name, 0)
+		if err != nil {
+			unix.Unlinkat(to, as, 0) // it stays where it was
+		}
+		return err
 	}
 	switch err := unix.Fstatat(to, as, &st, unix.AT_SYMLINK_NOFOLLOW); err {
 	case unix.ENOENT:

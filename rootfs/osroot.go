@@ -198,7 +198,11 @@ func (d *rooted) rename(name string, to directory, as string, replace bool) erro
 	if !info.IsDir() {
 		switch err := d.top.Link(from, into); {
 		case err == nil:
-			return d.errLinked(d.root.Remove(name))
+			err := d.root.Remove(name)
+			if now, e := t.root.Lstat(as); err != nil && e == nil && sameFile(info, now) {
+				t.root.Remove(as) // it stays where it was
+			}
+			return d.errLinked(err)
 		case errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist), errors.Is(err, d.escapes):
 			return d.errLinked(err)
 		}
