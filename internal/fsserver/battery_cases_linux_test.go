@@ -245,7 +245,7 @@ var battery = []attempt{
 		tryAt("directory_tree", "$W/R", "~ ld"), tryAt("directory_tree", "$W/R/ld", wantDeny)}},
 	{id: "E74", what: "a link to a directory, searched", tree: map[string]string{"R/ld": "-> ../outside"}, steps: []step{
 		trySearch("$W/R", "**/*", "~ ok.txt"), trySearch("$W/R", "**/hidden*", wantEither), trySearch("$W/R", "ld/**", wantEither), trySearch("$W/R/ld", "**/*", wantDeny), trySearch("$W/R", "../outside/*", wantEither)}},
-	{id: "E75", what: "30 directories with links to all", make: func(t testing.TB, w string) error {
+	{id: "E75", what: "30 directories with links to all", waits: true, make: func(t testing.TB, w string) error {
 		for i := range 30 {
 			files := map[string]string{}
 			for j := range 30 {

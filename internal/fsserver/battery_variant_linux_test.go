@@ -41,7 +41,11 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, execWithoutOpenat2())
 		os.Exit(2)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if builtIn != "" {
+		os.RemoveAll(builtIn)
+	}
+	os.Exit(code)
 }
 
 // execWithoutOpenat2 starts this program again, in this process, under a filter that answers openat2 as a kernel does that

@@ -1,6 +1,7 @@
 package fsserver
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,8 @@ const (
 	maxSets = 4
 	// idle is how long a set is held open that no call uses.
 	idle = time.Minute
+	// maxCleaned is about how many entries are looked at for what killed processes left, when a set is opened.
+	maxCleaned = 100_000
 )
 
 // sets holds the sets of roots open that calls use, and for a while after. The zero value is ready to use.
@@ -37,6 +40,7 @@ type openSet struct {
 	fs       *rootfs.FS
 	problems []rootfs.Problem // the rest
 	err      error
+	stop     context.CancelFunc // ends the cleaning
 
 	// Under sets.mu:
 	users int
@@ -63,7 +67,10 @@ func (c *sets) use(set roots.Set) (*openSet, error) {
 		c.drop(c.open[maxSets])
 	}
 	c.mu.Unlock()
-	o.once.Do(o.openRoots) // not under mu: a disk may be slow, and it is not the disk of the other sets
+	o.once.Do(func() { // not under mu: a disk may be slow, and it is not the disk of the other sets
+		o.openRoots()
+		o.clean()
+	})
 	if o.err != nil || o.problems != nil {
 		c.mu.Lock()
 		c.drop(o) // the next call looks again
@@ -74,6 +81,17 @@ func (c *sets) use(set roots.Set) (*openSet, error) {
 		return nil, o.err
 	}
 	return o, nil
+}
+
+// clean begins to remove what killed processes left beneath the roots. Nobody waits for it, and closing the set ends it.
+// Where something is wrong with a root, each call opens the set again, and nothing is cleaned.
+func (o *openSet) clean() {
+	ctx, stop := context.WithCancel(context.Background())
+	o.stop = stop
+	if o.err != nil || o.problems != nil {
+		return
+	}
+	go o.fs.CleanTemporary(ctx, maxCleaned) // what is left is no worse for it
 }
 
 // done says that a call does not use o any more.
@@ -118,6 +136,7 @@ func (c *sets) close() {
 }
 
 func (o *openSet) close() {
+	o.stop()
 	if o.fs != nil {
 		o.fs.Close()
 	}

@@ -26,6 +26,8 @@ const (
 	maxCopied int64 = 1 << 30
 	// maxCopiedEntries is how many entries a directory that is copied may hold in all.
 	maxCopiedEntries = 10_000
+	// maxCopiedDepth is how many directories may lie in each other: each level is reached from the root again.
+	maxCopiedDepth = 256
 )
 
 // Annotations of tools that change something.
@@ -322,7 +324,7 @@ func (c *call) copyDirectory(source, destination string) (string, error) {
 		}
 	}
 	n := treeCopy{call: c, to: destination, entered: 1}
-	walked, err := c.fs.Walk(c.ctx, source, rootfs.WalkOptions{MaxEntries: maxCopiedEntries, Workers: 1}, n.visit)
+	walked, err := c.fs.Walk(c.ctx, source, rootfs.WalkOptions{MaxEntries: maxCopiedEntries, MaxDepth: maxCopiedDepth, Workers: 1}, n.visit)
 	switch {
 	case err != nil:
 		return "", c.explain(opCopyfile, source, err)
@@ -330,6 +332,9 @@ func (c *call) copyDirectory(source, destination string) (string, error) {
 		return "", n.failed()
 	case walked.Cut:
 		n.err = refuse(codeTooLarge, "it holds more than %d entries, and one call copies no more", maxCopiedEntries)
+		return "", n.failed()
+	case walked.TooDeep > 0:
+		n.err = refuse(codeTooLarge, "it holds more than %d directories in each other, and one call copies no more", maxCopiedDepth)
 		return "", n.failed()
 	}
 	text := fmt.Sprintf("%d files, %d directories", n.files, n.directories)
