@@ -1,9 +1,10 @@
-// Command bench measures what the guard costs, against peers that run beside it in the same run.
+// Command bench measures what the guard and the filesystem server cost, against peers that run beside them in the same run.
 //
 //	cd bench && go run . [--json] [case…]
 //
-// Cases are 1kb and 1mb (round trips through real processes), scan (one strict scan of a message), memory and start; none
-// named means all. It builds the guard from the module around it. A budget is a ratio to a peer where there is one: a time
+// Cases are 1kb and 1mb (round trips through real processes), scan (one strict scan of a message), memory and start of the
+// guard; and of the filesystem server fs-start, fs-memory and fs-calls (against the reference server, which .ci/peers
+// installs), fs-million (against fd), fs-content (against ripgrep) and fs-open. None named means all. It builds the guard from the module around it. A budget is a ratio to a peer where there is one: a time
 // says more of the machine than of the program. Peers and guard take turns, a block of calls each, for several rounds; what
 // is compared is the median of each block, and what is printed the median of the rounds with their middle half. Where that
 // half is wide, something else ran, and the number says little.
@@ -54,6 +55,12 @@ var cases = []benchCase{
 	{"scan", "strict scan of one message (go test -bench Scan ./internal/wire)", scan},
 	{"memory", "memory of the guard", memory},
 	{"start", "start of the guard", start},
+	{"fs-start", "start of a filesystem server, and what the official client sees", fsStart},
+	{"fs-memory", "memory of a filesystem server", fsMemory},
+	{"fs-calls", "calls of a filesystem server", fsCalls},
+	{"fs-million", "search over a million entries, against fd", fsMillion},
+	{"fs-content", "search in 120 MB of text, against ripgrep", fsContent},
+	{"fs-open", "confined open (go test -bench Open ./rootfs)", fsOpen},
 }
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
