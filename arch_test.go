@@ -84,9 +84,10 @@ var effects = []struct {
 			"rootfs",                                                                  // inside roots
 			"roots",                                                                   // what is to become one
 			"internal/calllog", "internal/config", "internal/consent", "internal/cli", // our own
-			"internal/demo",                    // its workspace
-			"internal/launch/needs.go",         // the first lines of programs
-			"internal/transport/tied_linux.go", // the kernel's list of processes
+			"internal/demo",                     // its workspace
+			"internal/launch/needs.go",          // the first lines of programs
+			"internal/sandbox/connect_linux.go", // the process of a thread
+			"internal/transport/tied_linux.go",  // the kernel's list of processes
 			forTests,
 		},
 	},

@@ -1,3 +1,5 @@
+//go:build linux && (amd64 || arm64)
+
 package sandbox
 
 import (
@@ -174,6 +176,7 @@ func users() map[string]int {
 type world struct {
 	top, probe         string
 	tcp, udp, abstract string
+	proxy              string
 }
 
 func newWorld(t *testing.T, probe string, uid int) world {
@@ -225,6 +228,7 @@ func newWorld(t *testing.T, probe string, uid int) world {
 		return c
 	}
 	_, w.tcp, _ = net.SplitHostPort(listen("tcp", "127.0.0.1:0").Addr().String())
+	_, w.proxy, _ = net.SplitHostPort(listen("tcp", "127.0.0.1:0").Addr().String())
 	_, w.udp, _ = net.SplitHostPort(packets("udp", "127.0.0.1:0").LocalAddr().String())
 	listen("unix", filepath.Join(top, "out/server"))
 	packets("unixgram", filepath.Join(top, "out/datagrams"))
@@ -248,7 +252,7 @@ func (w world) order() guardOrder {
 			{Path: w.probe, Access: roots.Read, Execute: true},
 			{Path: "/proc/self/fd", Access: roots.Read},
 		}},
-		Program: w.probe, Args: []string{filepath.Join(w.top, "in"), filepath.Join(w.top, "out"), w.tcp, w.udp, w.abstract},
+		Program: w.probe, Args: []string{filepath.Join(w.top, "in"), filepath.Join(w.top, "out"), w.tcp, w.udp, w.abstract, w.proxy},
 		Leak: filepath.Join(w.top, "out/second"),
 	}
 }
@@ -295,6 +299,11 @@ func TestProbes(t *testing.T) {
 		{"all, abi 5", func(o *guardOrder) { o.ABI = 5 }},
 		{"all, abi 7", func(o *guardOrder) { o.ABI = 7 }},
 		{"net all", func(o *guardOrder) { o.ABI = 7; o.Policy.Net.All = true }},
+		{"net proxy", func(o *guardOrder) {
+			o.ABI = 7
+			port, _ := strconv.ParseUint(o.Args[5], 10, 16)
+			o.Policy.Net.Proxy = uint16(port)
+		}},
 		{"unix", func(o *guardOrder) { o.ABI = 7; o.Policy.Unix = true }},
 	}
 	for name, uid := range users() {
@@ -353,7 +362,8 @@ func mask() error {
 	if err != nil {
 		return err
 	}
-	return setFilter(raw)
+	_, err = setFilter(raw, false)
+	return err
 }
 
 const width, first = 18, 45

@@ -46,7 +46,8 @@ type Rule struct {
 type Net struct {
 	// All is everything: TCP and UDP, to any host, this one included, and from any host.
 	All bool `json:",omitempty"`
-	// Proxy, if not zero, is the only port it reaches, over TCP, on 127.0.0.1. All must not be set.
+	// Proxy, if not zero, is the only port it reaches, over TCP, on 127.0.0.1: this process connects it, for as long as it
+	// lives. All must not be set.
 	Proxy uint16 `json:",omitempty"`
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
 
@@ -77,7 +78,7 @@ func (o order) steps(parent int) ([]step, error) {
 		{"restricting files with Landlock", o.landlock},
 		{"dropping capabilities", dropCapabilities},
 		{"closing descriptors", func() error { return unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC) }},
-		{"filtering system calls", func() error { return setFilter(filter) }},
+		{"filtering system calls", func() error { return o.filter(filter) }},
 		{"dying with the guard", func() error { return dieWith(parent) }},
 	}, nil
 }
@@ -95,9 +96,6 @@ func (o order) landlock() error {
 		return err
 	}
 	config := o.Level.config()
-	if p := o.Policy.Net.Proxy; p != 0 {
-		rules = append(rules, landlock.ConnectTCP(p))
-	}
 	if o.Policy.Net.All {
 		config.HandledAccessNet = 0
 	}
@@ -107,6 +105,20 @@ func (o order) landlock() error {
 	}
 	defer unix.Close(fd)
 	return ll.LandlockRestrictSelf(fd, flags)
+}
+
+// filter puts the filter in force, and gives the guard what it needs to answer it.
+func (o order) filter(raw []bpf.RawInstruction) error {
+	listener, err := setFilter(raw, o.Policy.Net.Proxy != 0)
+	if err != nil || listener < 0 {
+		return err
+	}
+	defer unix.Close(listener)
+	text, err := json.Marshal(report{Asks: true})
+	if err != nil {
+		return err
+	}
+	return unix.Sendmsg(3, text, unix.UnixRights(listener), nil, 0)
 }
 
 // setLimits takes away what a server has no use for. What it may use of memory, files and time is as it was.

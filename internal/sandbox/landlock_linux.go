@@ -35,9 +35,6 @@ const (
 // unixSockets is the version of Landlock from which on it can forbid sockets by their path.
 const unixSockets = 9
 
-// tcp is the version of Landlock from which on it can forbid to connect by port.
-const tcp = 4
-
 // Supported returns the level that Restrict would reach, or why it would reach none: an error that is
 // errors.ErrUnsupported.
 func Supported() (Level, error) {

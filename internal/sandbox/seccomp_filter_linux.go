@@ -151,7 +151,7 @@ func (p Policy) sockets(f *program) {
 		rest = is(0, internet, overUDP, routes)
 	case p.Net.Proxy != 0:
 		rest = is(0, internet, overTCP, rest)
-		// Landlock lets the port be reached on any host, and does not see some ways to it. So the guard connects.
+		// Landlock knows ports and no hosts. So the guard connects, and nobody else.
 		f.when(unix.SYS_CONNECT, end(ask))
 		refused := end(refuse(unix.EPERM))
 		f.when(unix.SYS_LISTEN, refused)
@@ -164,17 +164,25 @@ func (p Policy) sockets(f *program) {
 	f.when(unix.SYS_SOCKET, rest)
 }
 
-// setFilter puts a filter in force for this thread and what it starts. It needs no_new_privs.
-func setFilter(raw []bpf.RawInstruction) error {
+// setFilter puts a filter in force for this thread and what it starts. It needs no_new_privs. Where the filter asks
+// somebody, it returns the descriptor for that one, and -1 else.
+func setFilter(raw []bpf.RawInstruction, asks bool) (int, error) {
 	list := make([]unix.SockFilter, len(raw))
 	for i, r := range raw {
 		list[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
 	}
 	prog := unix.SockFprog{Len: uint16(len(list)), Filter: &list[0]}
-	_, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog)))
-	runtime.KeepAlive(list)
-	if e != 0 {
-		return e
+	flags := 0
+	if asks { // whoever waits for an answer is not disturbed by signals: it would ask again for what was done
+		flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 	}
-	return nil
+	listener, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, uintptr(flags), uintptr(unsafe.Pointer(&prog)))
+	runtime.KeepAlive(list)
+	switch {
+	case e != 0:
+		return -1, e
+	case !asks:
+		return -1, nil
+	}
+	return int(listener), nil
 }

@@ -13,4 +13,11 @@ const auditArch = 0
 
 func (p Policy) filter() ([]bpf.RawInstruction, error) { return nil, errors.ErrUnsupported }
 
-func setFilter([]bpf.RawInstruction) error { return errors.ErrUnsupported }
+func setFilter([]bpf.RawInstruction, bool) (int, error) { return -1, errors.ErrUnsupported }
+
+type connector struct {
+	listener int
+	port     uint16
+}
+
+func (connector) serve() {}

@@ -20,11 +20,40 @@ type order struct {
 	Env    []string
 }
 
-// report is what the stage says: first that the level is reached, or why it is not; then nothing more, or why the
-// program could not be run.
+// report is what the stage says: that a descriptor comes with it, for which this program connects; that the level is
+// reached, or why it is not; then nothing more, or why the program could not be run.
 type report struct {
+	Asks  bool `json:",omitempty"`
 	Level Level
 	Error string `json:",omitempty"`
+}
+
+// receiver reads from a socket, and keeps the descriptor that comes with what it reads.
+type receiver struct {
+	from *os.File
+	fd   int
+}
+
+func (r *receiver) Read(p []byte) (int, error) {
+	oob := make([]byte, unix.CmsgSpace(4))
+	for {
+		n, oobn, _, _, err := unix.Recvmsg(int(r.from.Fd()), p, oob, unix.MSG_CMSG_CLOEXEC)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return 0, os.NewSyscallError("recvmsg", err)
+		}
+		if messages, err := unix.ParseSocketControlMessage(oob[:oobn]); err == nil && len(messages) > 0 {
+			if fds, err := unix.ParseUnixRights(&messages[0]); err == nil && len(fds) == 1 {
+				r.fd = fds[0]
+			}
+		}
+		if n == 0 {
+			return 0, io.EOF
+		}
+		return n, nil
+	}
 }
 
 // confiner is this program's end of a stage.
@@ -42,8 +71,8 @@ func (p Policy) Able() (Level, error) {
 		return Level{}, err
 	case auditArch == 0:
 		return Level{}, fmt.Errorf("system calls can be filtered on amd64 and arm64, and this is %s: %w", runtime.GOARCH, errors.ErrUnsupported)
-	case p.Net.Proxy != 0 && level.Landlock < tcp:
-		return Level{}, fmt.Errorf("the Landlock of this kernel cannot restrict the network (%d, and %d is needed): %w", level.Landlock, tcp, errors.ErrUnsupported)
+	case p.Net.Proxy != 0 && p.Unix:
+		return Level{}, errors.New("a program that reaches the network through our proxy cannot have Unix sockets too")
 	}
 	level.Seccomp, level.Net, level.Unix = true, p.Net, p.Unix
 	return level, nil
@@ -81,7 +110,8 @@ func (s *Stage) Confined() (Level, error) {
 		return Level{}, fmt.Errorf("telling the stage what to do: %w", err)
 	}
 	var level Level
-	for d := json.NewDecoder(s.conn); ; {
+	from := &receiver{s.conn, -1}
+	for d := json.NewDecoder(from); ; {
 		var r report
 		switch err := d.Decode(&r); {
 		case errors.Is(err, io.EOF) && level.Enforced():
@@ -90,6 +120,9 @@ func (s *Stage) Confined() (Level, error) {
 			return Level{}, fmt.Errorf("confining the program: the stage ended without a word: %w", err)
 		case r.Error != "":
 			return Level{}, errors.New(r.Error)
+		case r.Asks:
+			go connector{from.fd, s.order.Policy.Net.Proxy}.serve()
+			continue
 		case r.Level != s.order.Level:
 			return Level{}, fmt.Errorf("bug: the stage reached %q instead of %q", r.Level, s.order.Level)
 		}

@@ -44,6 +44,9 @@ func (o order) tests(parent int) ([]trial, error) {
 	if !o.Policy.Net.All {
 		list = append(list, trial{"to make a UDP socket", func() error { return trySocket(unix.AF_INET, unix.SOCK_DGRAM) }, unix.EAFNOSUPPORT})
 	}
+	if o.Policy.Net.Proxy != 0 {
+		list = append(list, trial{"to connect over TCP", tryConnect, unix.EACCES})
+	}
 	if o.Policy.Net == (Net{}) {
 		list = append(list, trial{"to make a TCP socket", func() error { return trySocket(unix.AF_INET, unix.SOCK_STREAM) }, unix.EAFNOSUPPORT})
 	}
@@ -65,6 +68,16 @@ func trySocket(family, kind int) error {
 		unix.Close(fd)
 	}
 	return err
+}
+
+// tryConnect connects to a port of this machine that nobody is known to serve.
+func tryConnect() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Connect(fd, &unix.SockaddrInet4{Port: 9, Addr: [4]byte{127, 0, 0, 1}})
 }
 
 // allows reports whether a rule lets the directory be listed.

@@ -2,7 +2,7 @@
 
 // Command probe tries what a hostile program would, and prints what became of each attempt: "yes" or the error. Its
 // arguments are the directory that is inside, the one that is outside, and where servers wait: the port of a TCP and a
-// UDP one on 127.0.0.1, the name of an abstract Unix socket, and the number of a descriptor that it should not have.
+// UDP one on 127.0.0.1, the name of an abstract Unix socket, the port of a proxy, and the number of a descriptor that it should not have.
 package main
 
 import (
@@ -25,12 +25,12 @@ func main() {
 	if len(os.Args) == 1 {
 		try("run a program without a file", nil)
 	}
-	if len(os.Args) < 7 {
+	if len(os.Args) < 8 {
 		return
 	}
 	in, out = os.Args[1], os.Args[2]
 	tcp, udp := number(os.Args[3]), number(os.Args[4])
-	abstract, leaked := os.Args[5], number(os.Args[6])
+	abstract, proxy, leaked := os.Args[5], number(os.Args[6]), number(os.Args[7])
 	guard := os.Getppid()
 
 	try("read inside", read(in+"/file"))
@@ -70,6 +70,9 @@ func main() {
 	try("run a program outside", exec.Command("/bin/true").Run())
 	try("run a program written inside", own(in+"/program"))
 	try("connect over TCP", dial(unix.SOCK_STREAM, 0, tcp))
+	try("connect to the proxy", dial(unix.SOCK_STREAM, 0, proxy))
+	try("connect to its port on another host", elsewhere(proxy))
+	try("connect elsewhere, by a race", raced(tcp, proxy))
 	try("connect over MPTCP", dial(unix.SOCK_STREAM, unix.IPPROTO_MPTCP, tcp))
 	try("connect over TCP with the first data", fastOpen(tcp))
 	try("listen on a TCP port", listen())
@@ -241,6 +244,56 @@ func dial(kind, protocol, port int) error {
 	}
 	_, err = unix.Write(fd, []byte("x"))
 	return err
+}
+
+// elsewhere connects to another address of this machine.
+func elsewhere(port int) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	err = unix.Connect(fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 2}})
+	if errors.Is(err, unix.ECONNREFUSED) {
+		return nil // it was there
+	}
+	return err
+}
+
+// raced connects while another thread writes another port into the address, and looks which one it reached.
+func raced(wanted, allowed int) error {
+	address := &unix.RawSockaddrInet4{Family: unix.AF_INET, Addr: [4]byte{127, 0, 0, 1}}
+	port := (*[2]byte)(unsafe.Pointer(&address.Port))
+	stop := make(chan bool)
+	go func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+				binary.BigEndian.PutUint16(port[:], uint16([]int{wanted, allowed}[i%2]))
+			}
+		}
+	}()
+	defer close(stop)
+	last := error(unix.ETIME)
+	for range 3000 {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+		if err != nil {
+			return err
+		}
+		_, _, e := unix.Syscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(address)), unix.SizeofSockaddrInet4)
+		peer, err := unix.Getpeername(fd)
+		unix.Close(fd)
+		if e != 0 {
+			last = e
+			continue
+		}
+		if in, ok := peer.(*unix.SockaddrInet4); err == nil && ok && in.Port == wanted {
+			return nil
+		}
+	}
+	return last
 }
 
 func fastOpen(port int) error {
