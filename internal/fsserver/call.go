@@ -142,17 +142,14 @@ func (s *Server) answered(r *exchange.Request, a answer) exchange.Outcome {
 	if size > maxAnswer {
 		return s.toolError(r, refuse(codeTooLarge, "The answer would be %d bytes long, and one answer carries at most %d. Ask for less.", size, maxAnswer))
 	}
-	begin, end := s.around(r)
-	b := make([]byte, 0, len(begin)+size+len(end)+100)
-	b = append(append(b, begin...), `"content":`...)
+	content := [][]byte{[]byte(`[{"type":"text","text":`), structured, []byte(`}`)}
 	if a.content != nil {
-		b = append(b, a.content[:len(a.content)-1]...)
-	} else {
-		b = append(append(append(b, `[{"type":"text","text":`...), structured...), '}')
+		content = [][]byte{a.content[:len(a.content)-1]}
 	}
-	b = append(append(b, a.blocks...), `],"structuredContent":{"content":`...)
-	b = append(append(append(b, structured...), a.members...), '}')
-	return exchange.Result(r, append(b, end...))
+	begin, end := s.around(r)
+	parts := append([][]byte{[]byte(begin + `"content":`)}, content...)
+	parts = append(parts, a.blocks, []byte(`],"structuredContent":{"content":`), structured, a.members, []byte("}"+end))
+	return exchange.Outcome{Msg: wire.NewResult(r.Msg.ID(), parts...)}
 }
 
 // toolError is the outcome of a tool that could not do it. Its text is for the model, and its code for programs.

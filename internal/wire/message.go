@@ -145,9 +145,9 @@ func appendParams(b, params []byte) []byte {
 	return append(b, '}')
 }
 
-// NewResult makes a response with a result.
-func NewResult(id, result []byte) *Message {
-	return made(appendResponse(id, "result", result))
+// NewResult makes a response with a result, which may be given in parts: they are copied once.
+func NewResult(id []byte, result ...[]byte) *Message {
+	return made(newResponse(id, "result", result...))
 }
 
 // NewError makes a response with an error. Data may be nil.
@@ -157,7 +157,7 @@ func NewError(id []byte, code int, message string, data []byte) *Message {
 
 // NewErrorObject makes a response with an error object that is at hand as JSON.
 func NewErrorObject(id, object []byte) *Message {
-	return made(appendResponse(id, "error", object))
+	return made(newResponse(id, "error", object))
 }
 
 // ErrorObject makes the error member of a response. Data may be nil.
@@ -170,13 +170,21 @@ func ErrorObject(code int, message string, data []byte) []byte {
 	return append(b, '}')
 }
 
-func appendResponse(id []byte, name string, value []byte) []byte {
+func newResponse(id []byte, name string, value ...[]byte) []byte {
 	if id == nil {
 		id = []byte("null")
 	}
-	b := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
-	b = append(append(append(b, `,"`...), name...), `":`...)
-	return append(append(b, value...), '}')
+	const begin, middle, end = `{"jsonrpc":"2.0","id":`, `,"`, `":`
+	size := len(begin) + len(id) + len(middle) + len(name) + len(end) + 1
+	for _, part := range value {
+		size += len(part)
+	}
+	b := append(append(make([]byte, 0, size), begin...), id...)
+	b = append(append(append(b, middle...), name...), end...)
+	for _, part := range value {
+		b = append(b, part...)
+	}
+	return append(b, '}')
 }
 
 // interned saves the allocation of a method's name.
