@@ -179,12 +179,12 @@ func newResponse(id []byte, name string, value ...[]byte) []byte {
 	for _, part := range value {
 		size += len(part)
 	}
-	b := append(append(make([]byte, 0, size), begin...), id...)
+	b := append(append(make([]byte, 0, size+1), begin...), id...)
 	b = append(append(append(b, middle...), name...), end...)
 	for _, part := range value {
 		b = append(b, part...)
 	}
-	return append(b, '}')
+	return append(b, '}', '\n')[:size] // the writer then has the line end at hand
 }
 
 // interned saves the allocation of a method's name.

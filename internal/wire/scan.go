@@ -432,7 +432,9 @@ func AppendQuote(dst []byte, s string) []byte {
 }
 
 // Quote returns s as a JSON string.
-func Quote(s string) []byte { return AppendQuote(nil, s) }
+func Quote(s string) []byte {
+	return AppendQuote(make([]byte, 0, len(s)+len(s)/16+8), s) // escapes are few, and to grow a long text is to copy it often
+}
 
 // Members yields the members of a JSON object, names unquoted, in order. It yields nothing when object is not an object.
 // Object must be valid JSON.
