@@ -31,6 +31,8 @@ type world struct {
 	names    map[string]string
 	logDir   string
 	consents consent.File
+
+	broken, restart bool // the log; whether the server can be started again
 }
 
 // server is who is guarded, as the consents know it.
@@ -76,14 +78,11 @@ func (w *world) set(t *testing.T, specs ...string) roots.Set {
 }
 
 // options are what the first lines of a transcript say: "#! roots A B:ro", "#! mode accept", "#! quiet", "#! strict",
-// "#! consent A", "#! own A/FILE", "#! elsewhere", "#! default TOOL ARG VALUE".
-func (w *world) options(t *testing.T, text string) guard.Options {
+// "#! consent A", "#! own A/FILE", "#! elsewhere", "#! default TOOL ARG VALUE"; "#! restart" for a server that can be started
+// again, "#! log broken" for a log that takes nothing.
+func (w *world) options(t *testing.T, tr mcptest.Transcript) guard.Options {
 	o := guard.Options{Server: server.Name, Consent: w.consents.Watch(server), Process: pathargs.Process{Dir: w.names["A"], Home: w.names["OUT"]}}
-	for line := range strings.SplitSeq(text, "\n") {
-		words := strings.Fields(strings.TrimPrefix(line, "#!"))
-		if !strings.HasPrefix(line, "#!") || len(words) == 0 {
-			continue
-		}
+	for _, words := range tr.Options() {
 		switch words[0] {
 		case "roots":
 			o.Configured = w.set(t, words[1:]...)
@@ -104,13 +103,16 @@ func (w *world) options(t *testing.T, text string) guard.Options {
 			o.Quiet = true
 		case "strict":
 			o.Strict = true
-		case "log": // the start function breaks it
+		case "log":
+			w.broken = words[1] == "broken"
+		case "restart":
+			w.restart = true
 		case "elsewhere":
 			o.Paths.Where = pathargs.Elsewhere
 		case "default":
 			o.Defaults = map[string]map[string]string{words[1]: {words[2]: words[3]}}
 		default:
-			t.Fatalf("unknown option %q", line)
+			t.Fatalf("unknown option %q", words)
 		}
 	}
 	return o
@@ -119,26 +121,30 @@ func (w *world) options(t *testing.T, text string) guard.Options {
 // TestTranscripts plays a client and a server around the guard's stages and a real child, and then holds the log to its
 // chain, and to the lines "#log KIND TEXT…" at the end of the transcript, each of which must be in one record.
 func TestTranscripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.transcript")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no transcripts")
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".transcript"), func(t *testing.T) {
-			t.Parallel()
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			w := newWorld(t)
-			o := w.options(t, string(text))
-			var wg sync.WaitGroup
-			mcptest.Play(t, string(text), w.names, func(t *testing.T, args, env []string) (io.WriteCloser, io.Reader) {
-				return w.start(t, &wg, o, args, env)
-			})
-			wg.Wait()
-			w.checkLog(t, string(text))
+	mcptest.Transcripts(t, "testdata/*.txtar", func(t *testing.T, tr mcptest.Transcript) {
+		w := newWorld(t)
+		w.write(t, tr)
+		o := w.options(t, tr)
+		var wg sync.WaitGroup
+		tr.Play(t, w.names, func(t *testing.T, args, env []string) (io.WriteCloser, io.Reader) {
+			return w.start(t, &wg, o, args, env)
 		})
+		wg.Wait()
+		w.checkLog(t, tr.Text)
+	})
+}
+
+// write makes the files of the archive's tree: A/FILE, B/FILE, OUT/FILE.
+func (w *world) write(t *testing.T, tr mcptest.Transcript) {
+	for _, f := range tr.Tree {
+		name, rest, _ := strings.Cut(f.Name, "/")
+		path := filepath.Join(w.names[name], filepath.FromSlash(rest))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, f.Data, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -148,7 +154,7 @@ func (w *world) start(t *testing.T, wg *sync.WaitGroup, o guard.Options, args, e
 		t.Fatal(err)
 	}
 	o.Log = log
-	if strings.Contains(t.Name(), "log-broken") {
+	if w.broken {
 		log.Close(0, "") // what cannot be appended any more
 	}
 	o.Warn = func(text string) { t.Logf("warning: %s", text) }
@@ -160,7 +166,7 @@ func (w *world) start(t *testing.T, wg *sync.WaitGroup, o guard.Options, args, e
 		Again:  func(m *wire.Message) bool { return g.Again(m) },
 		Report: func(f string, a ...any) { t.Logf("report: "+f, a...) },
 	})
-	if strings.Contains(t.Name(), "restart") {
+	if w.restart {
 		o.Restart = p.Restart
 	}
 	g = guard.New(o)

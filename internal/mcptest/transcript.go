@@ -2,60 +2,117 @@ package mcptest
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
 )
 
 // Guard starts what is tested between a client and the server that args and env start. It returns the client's ends; the
 // test closes stdin.
 type Guard func(t *testing.T, args, env []string) (stdin io.WriteCloser, stdout io.Reader)
 
-// Transcripts plays each file that matches pattern. A line of a transcript is one of
+// Transcript is what a client and a server say, and what each of them must get. A line is one of
 //
-//	# a remark
-//	C> LINE    the client sends LINE          C< LINE    the client must get LINE
-//	S> LINE    the server sends LINE          S< LINE    the server must get LINE
-//	S+         the server must be started     S! N       the server ends with exit code N
-//	C.         the client closes              S.         the server's input must end
+//	# a remark                                   #! WORDS    an option, which the test that plays it reads
+//	C> LINE    the client sends LINE             C< LINE    the client must get LINE
+//	S> LINE    the server sends LINE             S< LINE    the server must get LINE
+//	S+         the server must be started        S! N       the server ends with exit code N
+//	C.         the client closes                 S.         the server's input must end
 //
 // and what must come must be exact, except that ${name} stands for some text within a string or a number; the same name
 // stands for the same text everywhere. In what is sent, ${name} is what it stood for.
-func Transcripts(t *testing.T, pattern string, start Guard) {
+type Transcript struct {
+	// Name is the name of its file in the archive, without the suffix.
+	Name string
+	Text string
+	// Tree are the files of the archive that are no transcripts.
+	Tree []txtar.File
+
+	line int // how many lines of the archive are before it
+}
+
+const suffix = ".transcript"
+
+// Archive reads the transcripts of a txtar archive: its files that end in ".transcript", each of which is played apart, in a
+// tree of the others.
+func Archive(file string) ([]Transcript, error) {
+	a, err := txtar.ParseFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var list []Transcript
+	var tree []txtar.File
+	line := bytes.Count(a.Comment, []byte("\n"))
+	for _, f := range a.Files {
+		line++ // the marker
+		if name, ok := strings.CutSuffix(f.Name, suffix); ok {
+			list = append(list, Transcript{Name: name, Text: string(f.Data), line: line})
+		} else {
+			tree = append(tree, f)
+		}
+		line += bytes.Count(f.Data, []byte("\n"))
+	}
+	for i := range list {
+		list[i].Tree = tree
+	}
+	return list, nil
+}
+
+// Transcripts runs play as a parallel test for each transcript of the archives that match pattern: ARCHIVE/NAME.
+func Transcripts(t *testing.T, pattern string, play func(t *testing.T, tr Transcript)) {
 	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no transcripts at %s: %v", pattern, err)
 	}
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".transcript"), func(t *testing.T) {
-			t.Parallel()
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			list, err := Archive(file)
+			if err != nil || len(list) == 0 {
+				t.Fatalf("no transcripts in %s: %v", file, err)
 			}
-			Play(t, string(text), nil, start)
+			for _, tr := range list {
+				t.Run(tr.Name, func(t *testing.T) {
+					t.Parallel()
+					play(t, tr)
+				})
+			}
 		})
 	}
 }
 
-// Play plays one transcript. Names are known from the start.
-func Play(t *testing.T, text string, names map[string]string, start Guard) {
+// Options returns the words of each line "#! WORDS".
+func (tr Transcript) Options() [][]string {
+	var all [][]string
+	for line := range strings.Lines(tr.Text) {
+		if rest, ok := strings.CutPrefix(line, "#!"); ok {
+			if words := strings.Fields(rest); len(words) > 0 {
+				all = append(all, words)
+			}
+		}
+	}
+	return all
+}
+
+// Play plays it. Names are known from the start.
+func (tr Transcript) Play(t *testing.T, names map[string]string, start Guard) {
 	srv := NewServer(t)
 	args, env := srv.Command()
 	stdin, stdout := start(t, args, env)
-	p := &player{t: t, names: map[string]string{}, server: srv, client: newPeer(stdin, stdout)}
+	p := &player{t: t, names: map[string]string{}, server: srv, client: newPeer(stdin, stdout), line: tr.line}
 	for k, v := range names {
 		p.names[k] = v
 	}
-	for i, line := range strings.Split(text, "\n") {
-		p.line = i + 1
-		if line = strings.TrimRight(line, "\r"); line != "" && line[0] != '#' {
+	for line := range strings.Lines(tr.Text) {
+		p.line++
+		if line = strings.TrimRight(line, "\r\n"); line != "" && line[0] != '#' {
 			p.play(line)
 		}
 	}
@@ -66,6 +123,11 @@ func Play(t *testing.T, text string, names map[string]string, start Guard) {
 	for rest := range p.client.lines {
 		t.Errorf("the client got more than the transcript says: %s", rest)
 	}
+}
+
+// Play plays one transcript that is in no archive.
+func Play(t *testing.T, text string, names map[string]string, start Guard) {
+	Transcript{Text: text}.Play(t, names, start)
 }
 
 type peer struct {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -64,16 +65,28 @@ func passthrough(o ProcessOptions) mcptest.Guard {
 	}
 }
 
+// options are what the first lines of a transcript say: "#! strict", "#! probe 100ms".
+func options(t *testing.T, tr mcptest.Transcript) (o ProcessOptions) {
+	for _, words := range tr.Options() {
+		switch words[0] {
+		case "strict":
+			o.Strict = true
+		case "probe":
+			var err error
+			if o.ProbeTimeout, err = time.ParseDuration(words[1]); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			t.Fatalf("unknown option %q", words)
+		}
+	}
+	return o
+}
+
 func TestTranscripts(t *testing.T) {
-	mcptest.Transcripts(t, "testdata/*.transcript", passthrough(ProcessOptions{}))
-}
-
-func TestTranscriptsOfServersThatAreSlowOnDiscover(t *testing.T) {
-	mcptest.Transcripts(t, "testdata/probe/*.transcript", passthrough(ProcessOptions{ProbeTimeout: 100 * time.Millisecond}))
-}
-
-func TestStrictTranscripts(t *testing.T) {
-	mcptest.Transcripts(t, "testdata/strict/*.transcript", passthrough(ProcessOptions{Strict: true}))
+	mcptest.Transcripts(t, "testdata/*.txtar", func(t *testing.T, tr mcptest.Transcript) {
+		tr.Play(t, nil, passthrough(options(t, tr)))
+	})
 }
 
 func TestExitCodeOfTheChild(t *testing.T) {
@@ -125,13 +138,23 @@ func TestACommandThatCannotBeStartedIsAnErrorWithItsName(t *testing.T) {
 	}
 }
 
+func transcript(t *testing.T, archive, name string) mcptest.Transcript {
+	t.Helper()
+	list, err := mcptest.Archive(filepath.Join("testdata", archive+".txtar"))
+	i := slices.IndexFunc(list, func(tr mcptest.Transcript) bool { return tr.Name == name })
+	if i < 0 {
+		t.Fatalf("no transcript %s in %s: %v", name, archive, err)
+	}
+	return list[i]
+}
+
 // What is dropped is told where it is to be seen: an answer that comes late in the log alone, an error of nobody to the
 // person, too.
 func TestWhatIsDroppedIsTold(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ file, report, note string }{
-		{"late", "", "answered \"2\", which was cancelled"},
-		{"null-id", "refused something and did not say what", "Method not found"},
+	for _, tt := range []struct{ archive, name, report, note string }{
+		{"cancellation", "late", "", "answered \"2\", which was cancelled"},
+		{"odd-servers", "null-id", "refused something and did not say what", "Method not found"},
 	} {
 		var mu sync.Mutex
 		var reports, notes strings.Builder
@@ -142,17 +165,14 @@ func TestWhatIsDroppedIsTold(t *testing.T) {
 				fmt.Fprintf(b, f+"\n", a...)
 			}
 		}
-		text, err := os.ReadFile(filepath.Join("testdata", tt.file+".transcript"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		mcptest.Play(t, string(text), nil, passthrough(ProcessOptions{Report: to(&reports), Note: to(&notes)}))
+		tr := transcript(t, tt.archive, tt.name)
+		tr.Play(t, nil, passthrough(ProcessOptions{Report: to(&reports), Note: to(&notes)}))
 		mu.Lock()
 		if got := reports.String(); (got == "") != (tt.report == "") || !strings.Contains(got, tt.report) {
-			t.Errorf("%s: reported %q, want %q", tt.file, got, tt.report)
+			t.Errorf("%s: reported %q, want %q", tt.name, got, tt.report)
 		}
 		if got := notes.String(); (got == "") != (tt.note == "") || !strings.Contains(got, tt.note) {
-			t.Errorf("%s: noted %q, want %q", tt.file, got, tt.note)
+			t.Errorf("%s: noted %q, want %q", tt.name, got, tt.note)
 		}
 		mu.Unlock()
 	}
