@@ -48,6 +48,7 @@ func split(path string) (top string, elems []string) {
 	if strings.HasPrefix(path, "/") {
 		top = "/"
 	}
+	elems = make([]string, 0, strings.Count(path, "/")+1)
 	for e := range strings.SplitSeq(path, "/") {
 		if e != "" {
 			elems = append(elems, e)
