@@ -3,7 +3,6 @@ package fsserver
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -65,9 +64,8 @@ type subscription struct {
 
 // state is what is seen of a resource.
 type state struct {
-	size, modified int64
-	mode           fs.FileMode
-	err            string // why nothing can be seen
+	version string
+	err     string // why nothing can be seen
 }
 
 var errTooMany = refuse("too_many", "a client follows at most %d resources at one time", maxSubscriptions)
@@ -467,7 +465,7 @@ func (o *openSet) look(path string) (seen state, isFresh bool) {
 		return state{err: err.Error()}, false
 	}
 	age := time.Since(info.ModTime())
-	return state{size: info.Size(), modified: info.ModTime().UnixNano(), mode: info.Mode().Type()}, 0 <= age && age < fresh
+	return state{version: rootfs.Version(info)}, 0 <= age && age < fresh
 }
 
 // reports returns the directory in which the system reports changes of a resource, "" when there is none.
