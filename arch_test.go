@@ -43,6 +43,7 @@ var rooms = map[string]room{
 	"internal/bridge":    {imports: []string{"internal/exchange", "internal/wire"}},
 	"internal/launch":    {guards: true, imports: []string{"roots"}},
 	"internal/sandbox":   {guards: true, imports: []string{"roots"}},
+	"internal/egress":    {guards: true},
 	"internal/config":    {imports: []string{"internal/launch", "internal/splice", "roots"}},
 	"internal/pathargs":  {guards: true, imports: []string{"internal/launch", "internal/wire", "rootfs", "roots"}},
 	"internal/transport": {guards: true, imports: []string{"internal/bridge", "internal/exchange", "internal/legacy", "internal/modern", "internal/wire"}},
@@ -73,7 +74,7 @@ var effects = []struct {
 		"listening",
 		[]string{"net.Listen", "net.ListenConfig", "net.ListenPacket", "net.ListenTCP", "net.ListenUDP", "net.ListenUnix",
 			"net.ListenUnixgram", "net/http.ListenAndServe", "net/http.ListenAndServeTLS", "net/http.Server"},
-		[]string{forTests},
+		[]string{"internal/egress", forTests},
 	},
 	{
 		"opening files by path",

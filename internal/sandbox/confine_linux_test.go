@@ -120,8 +120,8 @@ func asStage() error {
 	}
 	runtime.LockOSThread()
 	conn := os.NewFile(3, "stage")
-	var o order
-	if err := json.NewDecoder(conn).Decode(&o); err != nil {
+	o, err := readOrder(conn)
+	if err != nil {
 		return err
 	}
 	steps, err := o.steps(os.Getppid())

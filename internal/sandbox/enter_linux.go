@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"runtime"
@@ -20,13 +21,12 @@ import (
 func Enter() error {
 	runtime.LockOSThread() // what is restricted is this thread; the others end when the program is run
 	conn := os.NewFile(3, "stage")
-	var o order
-	if err := json.NewDecoder(conn).Decode(&o); err != nil {
+	o, err := readOrder(conn)
+	if err != nil {
 		return fmt.Errorf("reading what to confine: %w (this is for rootbound itself)", err)
 	}
 	w := json.NewEncoder(conn)
-	err := o.confine()
-	if err == nil {
+	if err = o.confine(); err == nil {
 		if err = w.Encode(report{Level: o.Level}); err == nil {
 			err = fmt.Errorf("running %q: %w", o.Path, syscall.Exec(o.Path, o.Args, o.Env))
 		}
@@ -34,6 +34,16 @@ func Enter() error {
 		err = fmt.Errorf("confining the program: %w", err)
 	}
 	return errors.Join(err, w.Encode(report{Error: err.Error()}))
+}
+
+// readOrder reads all that comes: what is left unread would end the connection before its time.
+func readOrder(conn io.Reader) (o order, err error) {
+	text, err := io.ReadAll(conn)
+	if err != nil {
+		return order{}, err
+	}
+	err = json.Unmarshal(text, &o)
+	return o, err
 }
 
 // confine restricts this thread to the policy, and tries whether it is.
