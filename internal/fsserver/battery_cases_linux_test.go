@@ -35,7 +35,8 @@ type step struct {
 	happens    func(t testing.TB, w string) error
 }
 
-// Wants of a step, beside "deny CODE|CODE", "= TEXT" (the whole text) and "~ TEXT" (in the text).
+// Wants of a step, beside "deny CODE|CODE", "deny !TEXT" (not in the text of the error), "= TEXT" (the whole text), "~ TEXT" (in
+// the text) and "! TEXT" (in the text of an error).
 const (
 	wantDeny   = "deny"   // an error, whichever
 	wantEither = "either" // an error or not: what counts is what the trial and the attempt check
@@ -109,10 +110,7 @@ func stillFIFO(w string) error {
 
 // makeSocket makes a socket that is listened to until the test ends.
 func makeSocket(t testing.TB, w string) error {
-	// A path of a socket is short.
-	if err := os.Chdir(w + "/R"); err != nil {
-		return err
-	}
+	t.Chdir(w + "/R") // the path of a socket is short
 	l, err := net.Listen("unix", "sock")
 	if err == nil {
 		t.Cleanup(func() { l.Close() })

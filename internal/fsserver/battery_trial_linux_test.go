@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -140,11 +141,11 @@ func (c *trial) callAs(t testing.TB, era exchange.Era, tool, arguments string) r
 	t.Helper()
 	arguments = c.path(arguments)
 	shown := fmt.Sprintf("%s %.200s", tool, arguments)
-	ctx, cancel := context.WithTimeout(t.Context(), mcptest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), patience())
 	defer cancel()
 	o := exchange.Do(ctx, c.server, request(era, "tools/call", `{"name":"`+tool+`","arguments":`+arguments+`}`, c.set))
 	if o.Msg == nil {
-		c.fault("%s: no answer within %v", shown, mcptest.Patience)
+		c.fault("%s: no answer within %v", shown, patience())
 		return reply{none: true}
 	}
 	answer := o.Msg.Bytes()
@@ -180,6 +181,14 @@ func (c *trial) callAs(t testing.TB, era exchange.Era, tool, arguments string) r
 		}
 	}
 	return r
+}
+
+// patience is how long a call may take. In the long run there are some that end by the server's own clock.
+func patience() time.Duration {
+	if *long {
+		return 2 * time.Minute
+	}
+	return mcptest.Patience
 }
 
 func (c *trial) path(s string) string { return strings.ReplaceAll(s, "$W", c.w) }

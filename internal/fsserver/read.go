@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/rootbound/rootbound/rootfs"
 )
 
 var readFile = tool{
@@ -352,7 +354,13 @@ var readLines = tool{
 			return answer{}, err
 		}
 		defer f.Close()
-		text, err := numberedLines(c.ctx, f, count(offset), count(limit), make([]byte, block))
+		ctx, cancel := context.WithTimeout(c.ctx, maxWalk)
+		defer cancel()
+		text, err := numberedLines(ctx, f, count(offset), count(limit), make([]byte, block))
+		if errors.Is(err, context.DeadlineExceeded) && c.ctx.Err() == nil {
+			return answer{}, refuse(rootfs.Budget, "Reading '%s' up to there took more than %v, and was given up. What is in it can be found with search_content.",
+				show(c.real(path)), maxWalk)
+		}
 		if err != nil {
 			return answer{}, c.explain(opRead, path, err)
 		}
