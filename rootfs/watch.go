@@ -26,7 +26,7 @@ const (
 )
 
 func (t Trouble) String() string {
-	return [...]string{"usable", "gone", "replaced", "denied", "unreachable"}[t]
+	return [...]string{"usable", "gone", "replaced", "unreadable", "unreachable"}[t]
 }
 
 // Problem is a root that cannot be used.
