@@ -120,7 +120,8 @@ func (f *FS) within(p, q position) bool {
 }
 
 // Move gives a file, a link itself, or a directory another path. Nothing is replaced: Exists. It never copies, so between
-// two file systems it is CrossDevice. Both roots' rights must allow it.
+// two file systems it is CrossDevice. Both roots' rights must allow it. Under Options.Deny a directory is searched first,
+// and refused with Denied when it holds such a name, here or there, or with Budget when it has more than a million entries.
 func (f *FS) Move(from, to string) error {
 	return f.reach("moving", from, lastLink, func(p place) error {
 		return f.take(p, func(d directory, name string, info fs.FileInfo) error {

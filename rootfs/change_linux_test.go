@@ -149,6 +149,35 @@ func TestStatInfo(t *testing.T) {
 	}
 }
 
+// What a file system without renaming that does not replace gets instead.
+func TestLinkOver(t *testing.T) {
+	w := tree(t, map[string]string{"f": "x", "d/g": "y", "link": "->f", "taken": "z"})
+	before := snapshot(t, w)
+	d, err, _ := openStepped(w, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.close()
+	h := d.(*stepped).held
+	for _, name := range []string{"f", "d", "link", "nope"} {
+		want := Exists
+		if name == "nope" {
+			want = NotFound
+		}
+		if err := h.linkOver(name, h.fd, "taken"); codeOf(err) != want {
+			t.Errorf("%s onto something: %v, want %v", name, err, want)
+		}
+	}
+	for _, name := range []string{"f", "d", "link"} {
+		if err := h.linkOver(name, h.fd, name+"2"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if diff := cmp.Diff("-d/ -d/g -f -link +d2/ +d2/g +f2 +link2", changes(before, snapshot(t, w))); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // ownMounts gives this test a view of the file systems that no other process shares.
 func ownMounts(t *testing.T) {
 	t.Helper()

@@ -37,7 +37,8 @@ const (
 // Trash takes a file, a link itself, or a directory with all that is in it away from its path, by moving it into a
 // directory at the top of the same root that nothing else of this package shows. The id brings it back. What the bounds
 // no longer hold is removed for good. A directory with a mount point in it is refused with Mount. It needs the right to delete, and the top of the root
-// has to be in the same file system (CrossDevice) and writable.
+// has to be in the same file system (CrossDevice) and writable. A directory with more than a million entries beneath is
+// refused with Budget.
 func (f *FS) Trash(path string, o TrashOptions) (id string, err error) {
 	err = f.reach("moving to the trash", path, lastLink, func(p place) error {
 		if p.root.only != "" {
