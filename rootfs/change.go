@@ -22,6 +22,8 @@ func (f *FS) MkdirAll(path string) error {
 			return Exists
 		case p.rest == nil:
 			return nil
+		case f.protects(p):
+			return Protected
 		case p.root.dir.Access&roots.Write == 0:
 			return ReadOnly
 		case p.root.only != "":
@@ -90,6 +92,8 @@ func (f *FS) take(p place, do func(d directory, name string, info fs.FileInfo) e
 		return IsRoot
 	case p.denied:
 		return Denied
+	case f.protectsAround(p):
+		return Protected
 	case p.root.dir.Access&roots.Delete == 0:
 		return ReadOnly
 	}
@@ -139,6 +143,8 @@ func (f *FS) move(p place, d directory, name string, info fs.FileInfo, q place) 
 		return Exists // in other letters it may be the same
 	case q.denied:
 		return Denied
+	case f.protectsAround(q):
+		return Protected
 	case q.root.dir.Access&roots.Write == 0:
 		return ReadOnly
 	case info.IsDir() && len(into.elems) > len(from.elems) && f.within(into, from):

@@ -42,6 +42,8 @@ const (
 	AmbiguousName Code = "ambiguous_name"
 	// Denied: Options.Deny says so, or the name is one of this package's own.
 	Denied Code = "denied"
+	// Protected: Options.Protect says so, of it, of what holds it, or of what it holds.
+	Protected Code = "protected"
 	// CrossDevice: it cannot be moved in one step, because the two places are in different file systems.
 	CrossDevice Code = "cross_device"
 	// Budget: it would take more steps than the bound allows.
@@ -75,6 +77,7 @@ var texts = map[Code]string{
 	TooLarge:      "too large",
 	AmbiguousName: "several names are written like this one, in other characters",
 	Denied:        "this name is not served",
+	Protected:     "it stays as it is, or holds what does",
 	CrossDevice:   "it cannot be moved into another file system",
 	Budget:        "too many entries",
 	IsRoot:        "it is a root, or holds one",
@@ -110,7 +113,7 @@ func (e *Error) Is(target error) bool {
 	case fs.ErrExist:
 		return e.Code == Exists
 	case fs.ErrPermission:
-		return e.Code == Permission || e.Code == ReadOnly || e.Code == Denied
+		return e.Code == Permission || e.Code == ReadOnly || e.Code == Denied || e.Code == Protected
 	}
 	return target == e.Code
 }

@@ -35,6 +35,10 @@ type Options struct {
 	// and as it is on the disk; where names fold, with the letters it was asked for. It must be safe for concurrent use.
 	// nil denies nothing.
 	Deny func(name string) bool
+	// Protect are absolute paths that stay as they are, whether something is there or not: Protected, to write, create,
+	// move and remove them and what is beneath them, and to move or remove what holds them. They can be read. Each means
+	// itself and, where there is a link, also what that leads to when the FS is opened.
+	Protect []string
 
 	// For tests: to take what is not the best implementation, and to ask the system whether a path names a root in other
 	// letters.
@@ -49,6 +53,8 @@ type FS struct {
 	options Options
 	roots   []*root
 	nested  bool // a root lies in another, or is served under a name in another
+	// What Options.Protect means.
+	protected []position
 
 	mu      sync.Mutex
 	users   int // calls under way: while there are any, no handle is closed
@@ -91,7 +97,7 @@ type Entry struct {
 // not what it was when it was resolved, or lies in a kernel file system; Check finds out which. The caller closes the FS.
 func Open(set roots.Set, o Options) (*FS, error) {
 	o.fold = o.fold || namesFold
-	f := &FS{options: o}
+	f := &FS{options: o, protected: protect(set, o.Protect)}
 	for _, d := range set.Dirs() {
 		r, err := openRoot(d, o)
 		if err != nil {

@@ -55,6 +55,8 @@ func (f *FS) Replace(ctx context.Context, path string, o ReplaceOptions, write f
 		switch {
 		case p.denied:
 			return Denied
+		case f.protects(p):
+			return Protected
 		case p.root.dir.Access&roots.Write == 0:
 			return ReadOnly
 		case p.name == "." && p.rest == nil, p.rest != nil && p.slash:

@@ -356,6 +356,8 @@ func (f *FS) restore(r *root, t directory, id string) (string, error) {
 			return Exists
 		case q.denied:
 			return Denied
+		case f.protectsAround(q):
+			return Protected
 		case q.root.dir.Access&roots.Write == 0:
 			return ReadOnly
 		case q.root.only != "":
