@@ -185,7 +185,12 @@ func newWorld(t *testing.T, probe string, uid int) world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(top) })
+	t.Cleanup(func() {
+		unix.Unmount(filepath.Join(top, "in/sub"), unix.MNT_DETACH) // where an unconfined probe of root could mount
+		if err := os.RemoveAll(top); err != nil {
+			t.Error(err)
+		}
+	})
 	w := world{top: top, probe: filepath.Join(top, "probe"), abstract: filepath.Base(top)}
 	for _, dir := range []string{"in", "in/sub", "in/empty", "out"} {
 		if err := os.Mkdir(filepath.Join(top, dir), 0o700); err != nil {
