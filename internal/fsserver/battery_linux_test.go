@@ -27,9 +27,6 @@ func TestBattery(t *testing.T) {
 	})
 }
 
-// mostResident is how much memory may be resident, in bytes.
-const mostResident = 512 << 20
-
 // attempted makes an attempt on a server, ours when it is nil, and returns what went wrong.
 func attempted(t *testing.T, a attempt, era exchange.Era, server func(c *trial) exchange.Handler) []string {
 	c := newTrial(t, a.tree, a.files)
@@ -47,7 +44,7 @@ func attempted(t *testing.T, a attempt, era exchange.Era, server func(c *trial) 
 	}
 	t.Chdir(c.w + "/outside") // where no path may lead
 	before := c.outside(t)
-	forgetPeak(t)
+	grown := growth(t)
 	for _, s := range a.steps {
 		if s.happens != nil {
 			if err := s.happens(t, c.w); errors.Is(err, errors.ErrUnsupported) {
@@ -73,8 +70,8 @@ func attempted(t *testing.T, a attempt, era exchange.Era, server func(c *trial) 
 	if got := c.call(t, "read_text_file", `{"path":"$W/S/two.txt"}`); got.text != "second root" {
 		c.fault("afterwards a plain read answers %s", got)
 	}
-	if got := peak(t); got > mostResident {
-		c.fault("%d MiB were resident", got>>20)
+	if got := grown(); got > mostGrowth() {
+		c.fault("it grew by %d MiB", got>>20)
 	}
 	return c.faults
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -288,24 +289,33 @@ func (c *trial) outside(t testing.TB) string {
 	return b.String()
 }
 
-// peak is the most memory that was resident since the last forgetPeak, in bytes.
-func peak(t testing.TB) int64 {
+// growth returns what tells how much more memory than now was resident at most, in bytes.
+func growth(t testing.TB) func() int64 {
 	t.Helper()
-	text, err := os.ReadFile("/proc/self/status")
-	if err != nil {
+	peak := func() int64 {
+		text, err := os.ReadFile("/proc/self/status")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(text), "VmHWM:")
+		kb, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return kb << 10
+	}
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil { // forgets the peak
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(text), "VmHWM:")
-	kb, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return kb << 10
+	before := peak()
+	return func() int64 { return peak() - before }
 }
 
-func forgetPeak(t testing.TB) {
-	t.Helper()
-	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
-		t.Fatal(err)
+// mostGrowth is how much one attempt may take, in bytes. The race detector takes several times as much.
+var mostGrowth = sync.OnceValue(func() int64 {
+	info, _ := debug.ReadBuildInfo()
+	if slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		return 4 << 30
 	}
-}
+	return 512 << 20
+})

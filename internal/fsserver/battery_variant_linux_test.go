@@ -94,7 +94,10 @@ func inEveryVariant(t *testing.T, all []variant, test func(t *testing.T, v varia
 		case !v.walk && errors.Is(err, unix.ENOSYS):
 			t.Logf("left out: %s, which this kernel has not", v.name)
 		default:
-			t.Run(v.name, func(t *testing.T) { runVariant(t, v) })
+			t.Run(v.name, func(t *testing.T) {
+				t.Parallel()
+				runVariant(t, v)
+			})
 		}
 	}
 }

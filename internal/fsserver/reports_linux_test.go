@@ -8,7 +8,7 @@ import "testing"
 //   - servers 3752, 3317 (errors that name other roots): TestRedactedErrorsNameNoPath
 //   - servers 3512, 3110 (codes, structured answers): every call of a trial, and TestArgumentsAreWhatTheSchemaSays
 //   - servers 4157, 1591, pull 4115, 4628, docker-agent 3929, cherry-studio 20695, copilot-cli 3732 (edits, writes and moves): write_unix_test.go, edit_test.go
-//   - servers 4029, 632, 1012 (media, read-only, names that are not served): media_test.go, TestReadOnlyServer, TestDefaultDeny
+//   - servers 4029, 632, 1012 (media, read-only, names that are not served): media_unix_test.go, TestReadOnlyServer, TestDefaultDeny
 //   - servers 2113, 3602, 3133, 4423, 3174, ext-apps 644, mcp-atlas 17, java-sdk 1067, claude-code 26663 and the others about roots: the tests of roots
 //     and of internal/guard, TestARootThatIsGone
 //   - gstack 1420, rust-mcp-filesystem 94, picoclaw 482 (races): TestRaces

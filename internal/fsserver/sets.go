@@ -136,7 +136,9 @@ func (c *sets) close() {
 }
 
 func (o *openSet) close() {
-	o.stop()
+	if o.stop != nil {
+		o.stop()
+	}
 	if o.fs != nil {
 		o.fs.Close()
 	}
