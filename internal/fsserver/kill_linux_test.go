@@ -100,7 +100,7 @@ func (p *process) end(t *testing.T) {
 // Whenever the process is killed in the middle of writes and edits, the file has the old text or the new one, there is at
 // most one temporary file, and the next start removes it.
 func TestKilledAtAnyMoment(t *testing.T) {
-	rounds := 12
+	rounds := 9
 	if *long {
 		rounds = 500
 	}
