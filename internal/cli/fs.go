@@ -8,10 +8,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/config"
 	"github.com/rootbound/rootbound/internal/fsserver"
 	"github.com/rootbound/rootbound/internal/guard"
@@ -110,11 +112,7 @@ func (a *app) serveFiles(ctx context.Context, flags config.Flags, f files) error
 	}
 	allowed := *plan
 	allowed.Roots = l.narrowed(plan.Roots)
-	layers := []string{"contained"}
-	if l.missing(plan) == "" {
-		layers = append(layers, "confined")
-	}
-	r, err := a.newRun(&allowed, "fs", "", layers...)
+	r, err := a.newRun(&allowed, "fs", "", "contained")
 	if err != nil {
 		return err
 	}
@@ -136,8 +134,10 @@ func (a *app) serveFiles(ctx context.Context, flags config.Flags, f files) error
 	}
 	server := fsserver.New(fsserver.Options{
 		Name: "rootbound-fs", Title: "Rootbound filesystem", Version: version(), Home: home,
-		Compat: f.compat, ReadOnly: f.readOnly, Redact: f.redact, Protection: "every file is opened by handle beneath its directory; " + l.String(),
-		Deny: deny, Files: rootfs.Options{Links: links, StrictLinks: f.strictLinks, NoMounts: f.noMounts},
+		Compat: f.compat, ReadOnly: f.readOnly, Redact: f.redact,
+		Protection: func() string { return "every file is opened by handle beneath its directory; " + l.String() },
+		Own:        opt.Own, OwnNames: config.FileNames(), Deny: deny,
+		Files: rootfs.Options{Links: links, StrictLinks: f.strictLinks, NoMounts: f.noMounts},
 	})
 	return r.serve(ctx, flags, plan, r.guard.WrapContained(server), func() *transport.ExitError { server.Close(); return nil })
 }
@@ -146,14 +146,18 @@ func (a *app) serveFiles(ctx context.Context, flags config.Flags, f files) error
 // which nothing takes back while the process lives.
 type limits struct {
 	readOnly bool
-	off      string // why the kernel is not to enforce anything
-	level    sandbox.Level
-	why      string    // it enforces nothing
+	off      string    // why the kernel is not to enforce anything
 	ceiling  roots.Set // what it allows, when it enforces something
+
+	mu    sync.Mutex // held to change these, which one goroutine does, and by others to read them
+	level sandbox.Level
+	why   string // it enforces nothing
 }
 
-// String says for people what the kernel enforces.
+// String says for people what the kernel enforces now. It is safe for concurrent use.
 func (l *limits) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if !l.level.Enforced() {
 		return l.level.String() + " (" + l.why + ")"
 	}
@@ -180,7 +184,7 @@ func (l *limits) of(r *running, plan *config.Plan) roots.Set {
 	set := l.narrowed(plan.Roots)
 	if !l.level.Enforced() {
 		if l.confine(r, plan); l.level.Enforced() {
-			r.report("this process is %s now", l)
+			r.warn(fmt.Sprintf("this process is %s now", l))
 		}
 		return set
 	}
@@ -214,21 +218,35 @@ func (l *limits) missing(plan *config.Plan) string {
 	return ""
 }
 
+// codeConfined marks the record of the moment from which on the kernel holds the process.
+const codeConfined = "confined"
+
 // confine lets the kernel hold this process to the directories of a plan, and to what it needs itself, as far as it can.
+// The log has it when it is so.
 func (l *limits) confine(r *running, plan *config.Plan) {
-	if l.why = l.missing(plan); l.why != "" {
-		return
-	}
 	set := l.narrowed(plan.Roots)
-	var err error
-	if l.level, err = sandbox.Restrict(append(rulesFor(set), r.ownRules(plan)...)); err != nil {
-		l.why = err.Error()
-		if !errors.Is(err, errors.ErrUnsupported) {
-			r.report("%v", err)
+	var level sandbox.Level
+	why := l.missing(plan)
+	if why == "" {
+		var err error
+		if level, err = sandbox.Restrict(append(rulesFor(set), r.ownRules(plan)...)); err != nil {
+			why = err.Error()
+			if !errors.Is(err, errors.ErrUnsupported) {
+				r.report("%v", err)
+			}
 		}
+	}
+	l.mu.Lock()
+	l.level, l.why = level, why
+	l.mu.Unlock()
+	if !level.Enforced() {
 		return
 	}
 	l.ceiling = set
+	rec := calllog.Record{Kind: calllog.Note, Code: codeConfined, Reason: "this process is " + l.String(), After: guard.LogDirs(set)}
+	if err := r.log.Append(&rec); err != nil {
+		r.warn("the log: " + err.Error())
+	}
 }
 
 // rulesFor are the rules for a set of roots. A file is replaced by another one when it is saved, so the rule for a file is

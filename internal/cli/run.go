@@ -315,7 +315,7 @@ func (r *running) options(plan *config.Plan, process pathargs.Process) (guard.Op
 	if plan.Paths.Value == launch.Elsewhere {
 		r.rules.Where = pathargs.Elsewhere
 	}
-	own := slices.Clone(plan.Watched)
+	own := slices.DeleteFunc(slices.Clone(plan.Watched), func(path string) bool { return slices.Contains(plan.Missing, path) })
 	if dir, err := r.app.logDir(); err == nil {
 		own = append(own, filepath.Dir(dir)) // the log, and the consents
 	}

@@ -22,6 +22,9 @@ type System struct {
 // fileName is what our files are called, without the ending.
 const fileName = "rootbound"
 
+// FileNames are the names that the file of a layer can have in its directory; only one of them may be there.
+func FileNames() []string { return []string{fileName + ".toml", fileName + ".json"} }
+
 // ManagedDir returns the directory of the file that binds every user.
 func (s System) ManagedDir() string {
 	switch {
@@ -78,8 +81,10 @@ func (s System) pick(dir string) (file string, candidates []string, err error) {
 	if dir == "" {
 		return "", nil, nil
 	}
-	toml, json := filepath.Join(dir, fileName+".toml"), filepath.Join(dir, fileName+".json")
-	candidates = []string{toml, json}
+	for _, name := range FileNames() {
+		candidates = append(candidates, filepath.Join(dir, name))
+	}
+	toml, json := candidates[0], candidates[1]
 	if !exists(json) {
 		return toml, candidates, nil
 	}

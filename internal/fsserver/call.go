@@ -68,6 +68,7 @@ const (
 	reasonOutside  = "outside"
 	reasonNoRoots  = "no-roots"
 	reasonReadOnly = "read-only"
+	reasonOwn      = "own-file"
 )
 
 // metaCode is the key of _meta under which an error has its code.

@@ -262,8 +262,8 @@ func (c *call) directories() []byte {
 		b = append(append(append(b, `,"access":`...), quoteAll(access)...), '}')
 	}
 	b = append(b, ']')
-	if c.protection != "" {
-		b = wire.AppendQuote(append(b, `,"protection":`...), c.protection)
+	if c.protection != nil {
+		b = wire.AppendQuote(append(b, `,"protection":`...), c.protection())
 	}
 	return b
 }

@@ -163,6 +163,8 @@ func (c *call) explain(op, path string, err error) error {
 		return node("EXDEV", "cross-device link not permitted", op)
 	case rootfs.Denied:
 		return c.denied(path)
+	case rootfs.Protected:
+		return c.own(path)
 	case rootfs.HardLink:
 		return refuse(code, "Access denied - a file with several names (hard links) is not served: %s", show(c.real(path)))
 	case rootfs.Mount:
@@ -210,6 +212,14 @@ func (c *call) readOnly(path string) error {
 	}
 	text := fmt.Sprintf("Access denied - the allowed directory %s %s: %s", show(d.Path), what, show(real))
 	return denial{refusal{string(rootfs.ReadOnly), text}, reasonReadOnly, real}
+}
+
+// own says that a path is to a file that steers Rootbound itself, or to what holds one.
+func (c *call) own(path string) error {
+	real := c.real(path)
+	text := fmt.Sprintf("Access denied - this decides what the server may do, or holds what does, and no tool changes it: %s. "+
+		"A person can, with a program of their own.", show(real))
+	return denial{refusal{string(rootfs.Protected), text}, reasonOwn, real}
 }
 
 // allowed returns the paths under which the roots are served.

@@ -37,8 +37,12 @@ type Options struct {
 	ReadOnly bool
 	// Redact keeps the paths of this machine out of errors: what is beneath a root is named by a relative path.
 	Redact bool
-	// Protection says in a line for people what holds the server to its directories. It may be empty.
-	Protection string
+	// Protection says in a line for people what holds the server to its directories at the moment. It may be nil, and must
+	// be safe for concurrent use.
+	Protection func() string
+	// Own are absolute paths of Rootbound's own files and directories, and OwnNames the names of such files at the top of
+	// a root, whether they are there or not. No tool changes them.
+	Own, OwnNames []string
 	// Deny says which names no tool reaches. It takes the place of Files.Deny.
 	Deny *Deny
 	// Files says how files are reached.
@@ -56,14 +60,15 @@ type Server struct {
 	sets                     sets
 	subscriptions            subscriptions
 	compat, redact           bool
-	protection               string
+	protection               func() string
 	calls, reads, subscribes exchange.Handler
 }
 
 // New returns a server. Its owner closes it.
 func New(o Options) *Server {
 	s := &Server{home: o.Home, tools: toolsFor(o), compat: o.Compat, redact: o.Redact, protection: o.Protection}
-	s.sets.options = o.Files
+	s.sets.options, s.sets.ownNames = o.Files, o.OwnNames
+	s.sets.options.Protect = append(slices.Clip(o.Files.Protect), o.Own...)
 	if s.deny = o.Deny; s.deny != nil {
 		s.sets.options.Deny = s.deny.Denies
 	}

@@ -3,6 +3,7 @@ package fsserver
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -23,7 +24,8 @@ const (
 
 // sets holds the sets of roots open that calls use, and for a while after. The zero value is ready to use.
 type sets struct {
-	options rootfs.Options
+	options  rootfs.Options
+	ownNames []string // at the top of a root, not to be changed
 
 	mu   sync.Mutex
 	open []*openSet // the last used first
@@ -56,7 +58,7 @@ func (c *sets) use(set roots.Set) (*openSet, error) {
 		o = c.open[i]
 		c.open = slices.Delete(c.open, i, i+1)
 	} else {
-		o = &openSet{asked: set, options: c.options, kept: true}
+		o = &openSet{asked: set, options: c.optionsFor(set), kept: true}
 	}
 	c.open = slices.Insert(c.open, 0, o)
 	o.users++
@@ -81,6 +83,20 @@ func (c *sets) use(set roots.Set) (*openSet, error) {
 		return nil, o.err
 	}
 	return o, nil
+}
+
+// optionsFor returns the options for a set of roots.
+func (c *sets) optionsFor(set roots.Set) rootfs.Options {
+	o := c.options
+	o.Protect = slices.Clip(o.Protect)
+	for _, d := range set.Dirs() {
+		for _, name := range c.ownNames {
+			if !d.File {
+				o.Protect = append(o.Protect, filepath.Join(d.Path, name))
+			}
+		}
+	}
+	return o
 }
 
 // clean begins to remove what killed processes left beneath the roots. Nobody waits for it, and closing the set ends it.

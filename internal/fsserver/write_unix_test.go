@@ -597,3 +597,32 @@ func TestDeniedNamesAreNotChanged(t *testing.T) {
 	w.holds("R", map[string]string{".env": "key", "dir/.env": "key", "dir/a": "a"})
 	w.holds("S", map[string]string{"copy/a": "a"})
 }
+
+// What steers the server is read and not changed, also where it is not there yet.
+func TestOwnFilesAreNotChanged(t *testing.T) {
+	w := newWriter(t, map[string]string{"R/own.toml": "x", "R/d/f": "f"}, Options{OwnNames: []string{"own.toml"}})
+	refused := func(path string) string {
+		return "!Access denied - this decides what the server may do, or holds what does, and no tool changes it: " + path +
+			". A person can, with a program of their own."
+	}
+	for _, tt := range []struct{ tool, args, path string }{
+		{"write_file", `{"path":"$W/R/own.toml","content":""}`, "$W/R/own.toml"},
+		{"append_file", `{"path":"own.toml","content":""}`, "$W/R/own.toml"},
+		{"edit_file", `{"path":"$W/R/own.toml","edits":[{"oldText":"x","newText":"y"}]}`, "$W/R/own.toml"},
+		{"move_file", `{"source":"$W/R/own.toml","destination":"$W/R/x"}`, "$W/R/own.toml"},
+		{"move_file", `{"source":"$W/R/d/f","destination":"$W/S/own.toml"}`, "$W/S/own.toml"},
+		{"copy_file", `{"source":"$W/R/d","destination":"$W/S/own.toml"}`, "$W/S/own.toml"},
+		{"delete_path", `{"path":"$W/R/own.toml"}`, "$W/R/own.toml"},
+		{"create_directory", `{"path":"$W/S/own.toml/x"}`, "$W/S/own.toml/x"},
+	} {
+		if got := w.use(tt.tool, tt.args); got != refused(tt.path) {
+			t.Errorf("%s %s: %s", tt.tool, tt.args, got)
+		}
+	}
+	if got := w.use("read_text_file", `{"path":"$W/R/own.toml"}`); got != "x" {
+		t.Errorf("reading: %s", got)
+	}
+	if got := w.use("write_file", `{"path":"$W/R/d/own.toml","content":""}`); got[0] == '!' {
+		t.Errorf("not at the top: %s", got)
+	}
+}

@@ -101,7 +101,7 @@ func (g *Guard) call(r *exchange.Request) *calllog.Record {
 		if n.Denied {
 			rec.Verdict = calllog.Deny
 		}
-		if n.Path != "" && n.Fix == "" {
+		if n.Path != "" && n.Fix == "" && n.Code != CodeOwn {
 			n.Fix = g.opt.Widen(filepath.Dir(n.Path))
 		}
 		if n.Path != "" {

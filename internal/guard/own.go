@@ -10,8 +10,8 @@ import (
 	"github.com/rootbound/rootbound/roots"
 )
 
-// codeOwn is the code of a path to a file that steers the guard itself.
-const codeOwn = "own-file"
+// CodeOwn is the code, in the log, of a path to a file that steers the guard itself, which nothing opens to a server.
+const CodeOwn = "own-file"
 
 // judgeArgs judges arguments against a set, and refuses besides that a server changes what holds it.
 func (g *Guard) judgeArgs(args []pathargs.Argument, set roots.Set) pathargs.Verdict {

@@ -130,7 +130,7 @@ const (
 func modelText(code string, j pathargs.Judged, set roots.Set, allow, id string) string {
 	what := fmt.Sprintf("the argument %q", strings.TrimPrefix(j.Pointer, "/"))
 	switch code {
-	case codeOwn:
+	case CodeOwn:
 		return fmt.Sprintf("Refused by Rootbound (call %s): %s is a file that decides what this server may do, which it may not change.", id, what)
 	case codeConsent:
 		return consentText(what, allow, id)
@@ -172,7 +172,7 @@ func (g *Guard) explain(j pathargs.Judged, state roots.State, tool string) (code
 	}
 	switch {
 	case j.Refusal == pathargs.Forbidden && g.own(j.Place.Path, j.Need):
-		return codeOwn, text + ", which steers Rootbound itself: no server changes what holds it", "", ""
+		return CodeOwn, text + ", which steers Rootbound itself: no server changes what holds it", "", ""
 	case j.Refusal == pathargs.Forbidden:
 		code = calllog.CodeReadOnly
 		text += fmt.Sprintf(", in %s, where that is not allowed", visible(rootName(j.Place.Dir)))
@@ -268,7 +268,7 @@ func logPaths(v pathargs.Verdict, code string) []calllog.Path {
 		if j.Refusal != pathargs.NotRefused {
 			p.Verdict = calllog.Deny
 			switch {
-			case j.Refusal == pathargs.Outside, code == codeOwn && j.Refusal == pathargs.Forbidden:
+			case j.Refusal == pathargs.Outside, code == CodeOwn && j.Refusal == pathargs.Forbidden:
 				p.Code = code
 			case j.Refusal == pathargs.Forbidden:
 				p.Code = calllog.CodeReadOnly
