@@ -1,15 +1,9 @@
-// Package bridge joins a client and a server that speak different eras. It is the only code that knows both.
-//
-// # Limits
-//
-// Only the way up is here: a handshake client in front of a stateless handler. An error that such a client answers to a
-// question cannot be said in the stateless era: to an elicitation it becomes a cancel, everything else fails the request.
-// Resource subscriptions, and cancelling a request that was given back, do not cross yet.
 package bridge
 
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/rootbound/rootbound/internal/exchange"
@@ -19,32 +13,40 @@ import (
 // maxRounds is how often a request may be given back.
 const maxRounds = 10
 
-// modernRevision is what a handshake client's requests are made into.
-const modernRevision = "2026-07-28"
-
-// Up returns a handler for the requests of handshake clients in front of one for stateless ones.
-func Up(next exchange.Handler) exchange.Handler {
-	return &up{next: next, sessions: map[*exchange.Session]*state{}}
-}
-
-type up struct {
+// Up is a handler for handshake clients in front of one for stateless ones. It is safe for concurrent use.
+type Up struct {
 	next exchange.Handler
 
 	mu       sync.Mutex
-	sessions map[*exchange.Session]*state
+	sessions map[*exchange.Session]*upSession
 }
 
-// state is what a handshake says once and a stateless request says each time.
-type state struct {
+// NewUp returns a bridge in front of next.
+func NewUp(next exchange.Handler) *Up {
+	return &Up{next: next, sessions: map[*exchange.Session]*upSession{}}
+}
+
+// upSession is what a handshake says once, and a stateless request says each time.
+type upSession struct {
+	of *exchange.Session
+
+	mu                        sync.Mutex
 	capabilities, info, level []byte
+	discovered                []byte            // what the server said of itself, nil before
+	tries                     map[string][]byte // under which id a request is with the server, by the client's, where they differ
+
+	caller    exchange.Caller // of the session's own listen request
+	listening *upListener     // the listen request that the server has; nil when there is none
+	uris      []string        // resources that the client follows
+	deaf      bool            // the server does not know how to listen
 }
 
-func (u *up) state(s *exchange.Session) *state {
+func (u *Up) session(s *exchange.Session) *upSession {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	st := u.sessions[s]
 	if st == nil {
-		st = &state{capabilities: []byte("{}")}
+		st = &upSession{of: s, capabilities: []byte("{}"), tries: map[string][]byte{}}
 		u.sessions[s] = st
 		context.AfterFunc(s.Context(), func() {
 			u.mu.Lock()
@@ -55,50 +57,89 @@ func (u *up) state(s *exchange.Session) *state {
 	return st
 }
 
-// Handle implements exchange.Handler.
-func (u *up) Handle(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
-	if r.Era == exchange.Modern {
-		u.next.Handle(ctx, r, reply)
-		return
+// Attach says who is to be told what belongs to no other request of a session.
+func (u *Up) Attach(s *exchange.Session, caller exchange.Caller) {
+	st := u.session(s)
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.caller = caller
+}
+
+// Greet asks the server what it is, in the name of the client whose initialize r is, and reports how it answered and
+// whether that is what a stateless server answers.
+func (u *Up) Greet(ctx context.Context, r *exchange.Request, done func(o exchange.Outcome, ok bool)) {
+	st := u.session(r.Session)
+	st.mu.Lock()
+	if caps, ok := wire.Get(r.Msg.Params(), "capabilities"); ok {
+		st.capabilities = wire.DeleteMember(caps, "tasks")
+		if _, declared := wire.Get(caps, "roots"); declared {
+			st.capabilities = wire.SetMember(st.capabilities, []byte("{}"), "roots")
+		}
 	}
-	st := u.state(r.Session)
-	switch r.Msg.Method() {
-	case "initialize":
-		u.mu.Lock()
-		if caps, ok := wire.Get(r.Msg.Params(), "capabilities"); ok {
-			st.capabilities = caps
-			if _, declared := wire.Get(caps, "roots"); declared {
-				st.capabilities = wire.SetMember(caps, []byte("{}"), "roots")
-			}
+	st.info, _ = wire.Get(r.Msg.Params(), "clientInfo")
+	st.mu.Unlock()
+	discover := r.With(wire.NewRequest(exchange.NewID(), "server/discover", nil))
+	u.next.Handle(ctx, st.modern(discover), func(o exchange.Outcome) {
+		if !Stateless(o) {
+			done(o, false)
+			return
 		}
-		st.info, _ = wire.Get(r.Msg.Params(), "clientInfo")
-		u.mu.Unlock()
+		st.mu.Lock()
+		st.discovered = o.Msg.Result()
+		st.mu.Unlock()
+		done(o, true)
+	})
+}
+
+// Stateless reports whether the outcome of a server/discover is that of a server which speaks the stateless revision.
+func Stateless(o exchange.Outcome) bool {
+	if o.Msg == nil || o.Msg.Result() == nil {
+		return false
+	}
+	versions, _ := wire.Get(o.Msg.Result(), "supportedVersions")
+	for v := range wire.Items(versions) {
+		if s, _ := wire.Unquote(v); s == modernRevision {
+			return true
+		}
+	}
+	return false
+}
+
+// Handle implements exchange.Handler.
+func (u *Up) Handle(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+	st := u.session(r.Session)
+	switch method := r.Msg.Method(); {
+	case method == "initialize":
 		u.initialize(ctx, r, st, reply)
-	case "ping":
+	case method == "ping":
 		reply(exchange.Result(r, []byte("{}")))
-	case "logging/setLevel":
-		u.mu.Lock()
+	case method == "logging/setLevel":
+		st.mu.Lock()
 		st.level, _ = wire.Get(r.Msg.Params(), "level")
-		u.mu.Unlock()
+		st.mu.Unlock()
 		reply(exchange.Result(r, []byte("{}")))
-	case "notifications/initialized", "notifications/roots/list_changed":
-	case "notifications/cancelled":
-		u.next.Handle(ctx, r, reply)
-	case exchange.Listen:
-		m := r.Msg.WithParams(wire.SetMember(nil, []byte(`{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true}`), "notifications"))
-		u.next.Handle(ctx, u.modern(r.With(m), st), reply)
+	case method == exchange.Listen:
+		u.Attach(r.Session, r.Caller)
+		u.hear(st)
+		context.AfterFunc(ctx, func() { reply(exchange.Cancelled) })
+	case method == "resources/subscribe":
+		u.subscribe(r, st, reply)
+	case method == "resources/unsubscribe":
+		u.unsubscribe(r, st, reply)
+	case method == "notifications/cancelled":
+		u.cancelled(r, st)
+	case r.Msg.Kind() != wire.Request: // of the handshake, or progress of what was asked
 	default:
-		if r.Msg.Kind() == wire.Request {
-			u.rounds(ctx, u.modern(r, st), r, reply, 1)
-		}
+		u.hear(st)
+		u.try(ctx, st.modern(r), r, st, reply, 1)
 	}
 }
 
 // modern puts r into the words of the stateless era.
-func (u *up) modern(r *exchange.Request, st *state) *exchange.Request {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	p := r.Msg.Params()
+func (st *upSession) modern(r *exchange.Request) *exchange.Request {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	p := withoutReserved(r.Msg.Params())
 	set := func(value []byte, name string) {
 		if value != nil {
 			p = wire.SetMember(p, value, "_meta", name)
@@ -114,48 +155,90 @@ func (u *up) modern(r *exchange.Request, st *state) *exchange.Request {
 }
 
 // initialize answers the handshake from what the server says of itself.
-func (u *up) initialize(ctx context.Context, r *exchange.Request, st *state, reply func(exchange.Outcome)) {
-	discover := u.modern(r.With(wire.NewRequest(r.Msg.ID(), "server/discover", nil)), st)
-	u.next.Handle(ctx, discover, func(o exchange.Outcome) {
-		if o.Msg == nil || o.Msg.Result() == nil {
-			reply(o)
-			return
-		}
-		d := o.Msg.Result()
-		result := wire.SetMember(nil, wire.Quote(wire.GetString(r.Msg.Params(), "protocolVersion")), "protocolVersion")
-		for to, from := range map[string][]string{"capabilities": {"capabilities"}, "serverInfo": {"_meta", exchange.MetaServer}, "instructions": {"instructions"}} {
-			if v, ok := wire.Get(d, from...); ok {
-				result = wire.SetMember(result, v, to)
+func (u *Up) initialize(ctx context.Context, r *exchange.Request, st *upSession, reply func(exchange.Outcome)) {
+	st.mu.Lock()
+	discovered := st.discovered
+	st.mu.Unlock()
+	if discovered == nil {
+		u.Greet(ctx, r, func(o exchange.Outcome, ok bool) {
+			switch {
+			case ok:
+				u.initialize(ctx, r, st, reply)
+			case o.Msg != nil && o.Msg.Error() != nil:
+				reply(exchange.Outcome{Msg: errorUp(o.Msg)})
+			case o.Msg == nil:
+				reply(o)
+			default:
+				reply(exchange.Fail(r, wire.CodeInternal, "rootbound: the server does not speak revision "+modernRevision, nil))
 			}
+		})
+		return
+	}
+	revision := wire.GetString(r.Msg.Params(), "protocolVersion")
+	if !handshakes[revision] {
+		revision = legacyRevision
+	}
+	result := wire.SetMember(nil, wire.Quote(revision), "protocolVersion")
+	for _, member := range []struct {
+		to       string
+		from     []string
+		fallback string
+	}{
+		{"capabilities", []string{"capabilities"}, "{}"},
+		{"serverInfo", []string{"_meta", exchange.MetaServer}, `{"name":"unknown","version":"0"}`},
+		{"instructions", []string{"instructions"}, ""},
+	} {
+		v, ok := wire.Get(discovered, member.from...)
+		if !ok {
+			v = []byte(member.fallback)
 		}
-		reply(exchange.Result(r, result))
-	})
+		if len(v) > 0 {
+			result = wire.SetMember(result, v, member.to)
+		}
+	}
+	u.hear(st)
+	reply(exchange.Result(r, result))
 }
 
-// rounds sends r, asks its caller what the server gives it back for, and tries again with the answers.
-func (u *up) rounds(ctx context.Context, r, first *exchange.Request, reply func(exchange.Outcome), round int) {
+// try sends a request, asks its caller what the server gives it back for, and tries again with the answers. First is the
+// request in the client's words.
+func (u *Up) try(ctx context.Context, r, first *exchange.Request, st *upSession, reply func(exchange.Outcome), round int) {
+	key := first.Msg.Key()
+	if round > 1 {
+		st.mu.Lock()
+		st.tries[key] = r.Msg.ID()
+		st.mu.Unlock()
+	}
 	u.next.Handle(ctx, r, func(o exchange.Outcome) {
+		st.mu.Lock()
+		delete(st.tries, key)
+		st.mu.Unlock()
 		questions, interim := exchange.Interim(r, o)
-		switch {
-		case !interim:
-			if o.Msg != nil && o.Msg.Result() != nil {
-				o.Msg = o.Msg.WithResult(wire.DeleteMember(o.Msg.Result(), "resultType"))
-			}
-			reply(o)
-			return
-		case round == maxRounds:
-			reply(exchange.Fail(first, wire.CodeInternal, fmt.Sprintf("rootbound: the server gave the request back %d times", round), nil))
+		if !interim {
+			reply(outcomeUp(first, o))
 			return
 		}
-		for _, q := range questions {
-			if !first.Caller.CanAsk(q.Method) {
-				reply(exchange.Fail(first, wire.CodeInternal, "rootbound: the server needs an answer to "+q.Method+", which the client does not give", nil))
+		fail := func(text string) {
+			reply(exchange.Fail(first, wire.CodeInternal, "rootbound: "+text, nil))
+		}
+		if round == maxRounds {
+			fail(fmt.Sprintf("the server gave the request back %d times", round))
+			return
+		}
+		for i, q := range questions {
+			if !first.Caller.CanAsk(q.Method) || !answers(st.declared(), q.Method, q.Params) && q.Method != "roots/list" {
+				fail(fmt.Sprintf("the server needs an answer to %.60q, which the client does not give", q.Method))
 				return
 			}
+			questions[i] = questionUp(q)
 		}
-		ask := func(answers []exchange.Answer) {
+		again := func(answered []exchange.Answer) {
+			if ctx.Err() != nil {
+				reply(exchange.Cancelled)
+				return
+			}
 			p := wire.DeleteMember(wire.DeleteMember(r.Msg.Params(), "inputResponses"), "requestState")
-			for i, a := range answers {
+			for i, a := range answered {
 				if a.Error != nil && questions[i].Method != "elicitation/create" {
 					reply(exchange.Outcome{Msg: wire.NewErrorObject(first.Msg.ID(), a.Error)})
 					return
@@ -168,14 +251,231 @@ func (u *up) rounds(ctx context.Context, r, first *exchange.Request, reply func(
 			if state, ok := wire.Get(o.Msg.Result(), "requestState"); ok {
 				p = wire.SetMember(p, state, "requestState")
 			}
-			again := r.With(r.Msg.WithParams(p).WithID(exchange.NewID()))
-			again.Held = o.Hold
-			u.rounds(ctx, again, first, reply, round+1)
+			next := r.With(r.Msg.WithParams(p).WithID(exchange.NewID()))
+			next.Held = o.Hold
+			u.try(ctx, next, first, st, reply, round+1)
 		}
 		if len(questions) == 0 {
-			go ask(nil) // this may be where the server is read, which must not wait for the server to read
+			go again(nil) // this may be where the server is read, which must not wait for the server to read
 			return
 		}
-		first.Caller.Ask(ctx, questions, ask)
+		first.Caller.Ask(ctx, questions, again)
 	})
+}
+
+func (st *upSession) declared() []byte {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.capabilities
+}
+
+// questionUp is a question of a stateless server in the words of the handshake era, where a URL has an id.
+func questionUp(q exchange.Question) exchange.Question {
+	q = question(q)
+	if q.Method == "elicitation/create" && wire.GetString(q.Params, "mode") == "url" && wire.GetString(q.Params, "elicitationId") == "" {
+		q.Params = wire.SetMember(q.Params, exchange.NewID(), "elicitationId")
+	}
+	return q
+}
+
+// outcomeUp is an outcome of a stateless server in the words of the handshake era.
+func outcomeUp(r *exchange.Request, o exchange.Outcome) exchange.Outcome {
+	switch {
+	case o.Msg == nil:
+		return o
+	case o.Msg.Error() != nil:
+		return exchange.Outcome{Msg: errorUp(o.Msg)}
+	}
+	result := o.Msg.Result()
+	if v, ok := wire.Get(result, "resultType"); ok {
+		if wire.GetString(result, "resultType") != "complete" {
+			return exchange.Fail(r, wire.CodeInternal, fmt.Sprintf("rootbound: the server's answer was refused: the resultType %.60q is not known", v), nil)
+		}
+		result = wire.DeleteMember(result, "resultType")
+	}
+	if cached[r.Msg.Method()] {
+		result = wire.DeleteMember(wire.DeleteMember(result, "ttlMs"), "cacheScope")
+	}
+	return exchange.Outcome{Msg: o.Msg.WithResult(withoutReserved(result))}
+}
+
+// cached are the methods whose results say how long they may be kept.
+var cached = map[string]bool{
+	"server/discover": true, "tools/list": true, "prompts/list": true, "resources/list": true, "resources/templates/list": true,
+	"resources/read": true,
+}
+
+// cancelled passes a cancellation on under the id that the server knows. What the client is being asked for is with no
+// server: its context has ended.
+func (u *Up) cancelled(r *exchange.Request, st *upSession) {
+	id, _ := wire.Get(r.Msg.Params(), "requestId")
+	st.mu.Lock()
+	now := st.tries[wire.IDKey(id)]
+	st.mu.Unlock()
+	c := r.With(r.Msg)
+	if now != nil {
+		c.Msg = r.Msg.WithParams(wire.SetMember(r.Msg.Params(), now, "requestId"))
+	}
+	c.Era = exchange.Modern
+	u.next.Handle(r.Session.Context(), c, func(exchange.Outcome) {})
+}
+
+// upListener is the caller of a listen request that stands for the session of a handshake client.
+type upListener struct {
+	st *upSession
+	id []byte
+	// acks are told once what the server says it will tell, or how it refused. Under st.mu.
+	acks []func(honoured []byte, refused *wire.Message)
+}
+
+// acknowledged takes out who waits for the server's word.
+func (l *upListener) acknowledged() func(honoured []byte, refused *wire.Message) {
+	acks := l.acks
+	l.acks = nil
+	return func(honoured []byte, refused *wire.Message) {
+		for _, ack := range acks {
+			ack(honoured, refused)
+		}
+	}
+}
+
+// hear makes sure that the server tells the client of changes, as far as it does that.
+func (u *Up) hear(st *upSession) {
+	st.mu.Lock()
+	idle := st.listening == nil && !st.deaf && st.discovered != nil && st.caller != nil
+	st.mu.Unlock()
+	if idle {
+		u.listen(st, func([]byte, *wire.Message) {})
+	}
+}
+
+// listen replaces the listen request that the server has by one for what is to be heard now. Acked is called with what the
+// server says it will tell, or with how it refused; not when the session ends before.
+func (u *Up) listen(st *upSession, acked func(honoured []byte, refused *wire.Message)) {
+	st.mu.Lock()
+	old := st.listening
+	var wanted []byte
+	for _, kind := range []string{"tools", "prompts", "resources"} {
+		if v, _ := wire.Get(st.discovered, "capabilities", kind, "listChanged"); string(v) == "true" {
+			wanted = wire.SetMember(wanted, []byte("true"), kind+"ListChanged")
+		}
+	}
+	if len(st.uris) > 0 {
+		list := []byte{'['}
+		for i, uri := range st.uris {
+			if i > 0 {
+				list = append(list, ',')
+			}
+			list = wire.AppendQuote(list, uri)
+		}
+		wanted = wire.SetMember(wanted, append(list, ']'), "resourceSubscriptions")
+	}
+	if wanted == nil && old == nil {
+		st.mu.Unlock()
+		return // there is nothing to be heard
+	}
+	l := &upListener{st: st, id: exchange.NewID()}
+	if old != nil {
+		l.acks, old.acks = old.acks, nil
+	}
+	l.acks = append(l.acks, acked)
+	st.listening = l
+	nothing := func([]byte, *wire.Message) {}
+	if wanted == nil {
+		st.listening, nothing = nil, l.acknowledged()
+	}
+	st.mu.Unlock()
+	ctx := st.of.Context()
+	if old != nil { // first, since there are servers that keep one, and end it with the other
+		cancel := &exchange.Request{Msg: wire.NewNotification("notifications/cancelled", wire.SetMember(nil, old.id, "requestId")), Era: exchange.Modern, Session: st.of}
+		u.next.Handle(ctx, cancel, func(exchange.Outcome) {})
+	}
+	if wanted == nil {
+		nothing(nil, nil)
+		return
+	}
+	r := st.modern(&exchange.Request{
+		Msg: wire.NewRequest(l.id, exchange.Listen, wire.SetMember(nil, wanted, "notifications")), Caller: l, Session: st.of,
+	})
+	u.next.Handle(ctx, r, func(o exchange.Outcome) {
+		st.mu.Lock()
+		current := st.listening == l
+		if current {
+			st.listening = nil
+		}
+		if current && len(st.uris) == 0 && o.Msg != nil && code(o.Msg.Error()) == wire.CodeMethodNotFound {
+			st.deaf = true
+		}
+		acknowledged := l.acknowledged()
+		st.mu.Unlock()
+		acknowledged(nil, o.Msg)
+	})
+}
+
+// Notify implements exchange.Caller.
+func (l *upListener) Notify(m *wire.Message) {
+	l.st.mu.Lock()
+	caller := l.st.caller
+	if m.Method() == "notifications/subscriptions/acknowledged" {
+		acknowledged := l.acknowledged()
+		l.st.mu.Unlock()
+		honoured, _ := wire.Get(m.Params(), "notifications")
+		acknowledged(honoured, nil)
+		return
+	}
+	l.st.mu.Unlock()
+	if caller != nil {
+		if p := m.Params(); p != nil {
+			m = m.WithParams(withoutReserved(p))
+		}
+		caller.Notify(m)
+	}
+}
+
+// CanAsk implements exchange.Caller.
+func (l *upListener) CanAsk(string) bool { return false }
+
+// Ask implements exchange.Caller.
+func (l *upListener) Ask(_ context.Context, q []exchange.Question, answer func([]exchange.Answer)) {
+	answer(exchange.ErrorAnswers(len(q), wire.CodeMethodNotFound, "rootbound: a listen request asks nothing"))
+}
+
+// subscribe adds a resource to what is listened for.
+func (u *Up) subscribe(r *exchange.Request, st *upSession, reply func(exchange.Outcome)) {
+	uri := wire.GetString(r.Msg.Params(), "uri")
+	st.mu.Lock()
+	if !slices.Contains(st.uris, uri) {
+		st.uris = append(st.uris, uri)
+	}
+	st.mu.Unlock()
+	u.listen(st, func(honoured []byte, refused *wire.Message) {
+		list, _ := wire.Get(honoured, "resourceSubscriptions")
+		for item := range wire.Items(list) {
+			if s, _ := wire.Unquote(item); s == uri {
+				reply(exchange.Result(r, []byte("{}")))
+				return
+			}
+		}
+		st.mu.Lock()
+		st.uris = slices.DeleteFunc(st.uris, func(s string) bool { return s == uri })
+		st.mu.Unlock()
+		if refused != nil && refused.Error() != nil {
+			reply(exchange.Outcome{Msg: errorUp(refused)})
+		} else {
+			reply(exchange.Fail(r, wire.CodeInvalidParams, "rootbound: the server does not tell of changes of this resource", nil))
+		}
+	})
+}
+
+func (u *Up) unsubscribe(r *exchange.Request, st *upSession, reply func(exchange.Outcome)) {
+	uri := wire.GetString(r.Msg.Params(), "uri")
+	st.mu.Lock()
+	n := len(st.uris)
+	st.uris = slices.DeleteFunc(st.uris, func(s string) bool { return s == uri })
+	changed := n != len(st.uris)
+	st.mu.Unlock()
+	if changed {
+		u.listen(st, func([]byte, *wire.Message) {})
+	}
+	reply(exchange.Result(r, []byte("{}")))
 }

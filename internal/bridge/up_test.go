@@ -41,7 +41,7 @@ func first(b []byte, _ bool) []byte { return b }
 func TestAHandshakeClientBeforeAStatelessHandler(t *testing.T) {
 	pr, pw := io.Pipe()
 	session := exchange.NewSession(t.Context())
-	c := legacy.NewClient(wire.NewWriter(pw), bridge.Up(exchange.Work(twoRounds)), session, legacy.Options{})
+	c := legacy.NewClient(wire.NewWriter(pw), bridge.NewUp(exchange.Work(twoRounds)), session, legacy.Options{})
 	lines := bufio.NewScanner(pr)
 	say := func(line string) {
 		m, err := wire.Scan([]byte(line), wire.Strict)

@@ -175,6 +175,17 @@ func (s *Server) Idle() <-chan struct{} { return s.line.Empty() }
 // Open reports how many requests the server has not answered.
 func (s *Server) Open() int { return s.line.Len() }
 
+// Forget forgets a handshake that the server did not take, or did not answer.
+func (s *Server) Forget() {
+	s.mu.Lock()
+	m := s.initialize
+	s.initialize = nil
+	s.mu.Unlock()
+	if m != nil {
+		s.line.TakeClients(m.Key())
+	}
+}
+
 // Greeted reports whether an initialize went to the server.
 func (s *Server) Greeted() bool {
 	s.mu.Lock()
