@@ -27,6 +27,32 @@ func TestBattery(t *testing.T) {
 	})
 }
 
+// What is tried on the program itself, as a client has it: one attempt of each kind, without mounts, which need a namespace.
+func TestBatteryOnTheProgram(t *testing.T) {
+	ids := strings.Fields("E01 E03 E09 E12 E15 E17 E21 E23 E27 E30 E32 E33 E50 E52 E53 E55 E57 E59 E61 E62 E63 E66 E67 E68 E70 E72 E74 E76 E78 E80 E82 E85 E96 E99 E101 E102 E109 E112 E117 E118 E121")
+	for _, a := range battery {
+		strict := a.files.StrictLinks
+		if !strict && !slices.Contains(ids, a.id) {
+			continue
+		}
+		t.Run(a.id, func(t *testing.T) {
+			var p *process
+			faults := attempted(t, a, exchange.Legacy, func(c *trial) exchange.Handler {
+				args := []string{c.w + "/R", c.w + "/S"}
+				if strict {
+					args = append(args, "--strict-links")
+				}
+				p = startProcess(t, args...)
+				return exchange.Work(p.answer)
+			})
+			p.end(t)
+			for _, fault := range faults {
+				t.Errorf("%s: %s", a.what, fault)
+			}
+		})
+	}
+}
+
 // attempted makes an attempt on a server, ours when it is nil, and returns what went wrong.
 func attempted(t *testing.T, a attempt, era exchange.Era, server func(c *trial) exchange.Handler) []string {
 	c := newTrial(t, a.tree, a.files)

@@ -3,6 +3,7 @@ package fsserver
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -15,7 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/mcptest"
+	"github.com/rootbound/rootbound/internal/wire"
 )
 
 // build builds the program once, for all tests that start it.
@@ -85,6 +88,20 @@ func (p *process) ask(t *testing.T, tool, arguments string) string {
 		t.Fatalf("%s: %v\n%s", tool, err, &p.stderr)
 	}
 	return line
+}
+
+// answer takes one request at a time to the process. What the process refuses to read is answered without an id.
+func (p *process) answer(_ context.Context, r *exchange.Request) exchange.Outcome {
+	p.send(string(r.Msg.Bytes()))
+	line, err := p.out.ReadBytes('\n')
+	if err != nil {
+		return exchange.Fail(r, wire.CodeInternal, fmt.Sprintf("the process has ended: %v\n%s", err, &p.stderr), nil)
+	}
+	m, err := wire.Scan(bytes.TrimSuffix(line, []byte("\n")), wire.Strict)
+	if err != nil || m.Error() != nil {
+		return exchange.Result(r, []byte(`{"content":[{"type":"text","text":`+quoteJSON(string(line))+`}],"isError":true}`))
+	}
+	return exchange.Outcome{Msg: &m}
 }
 
 // end ends the process as a client does.
