@@ -18,5 +18,6 @@
 //
 // A shell command (sh -c), a script and a program that starts another by itself are not looked into: they are unknown,
 // which asks for the strict treatment. A profile describes the package of that name; who publishes another program
-// under the name gets the profile too. Covers says whether a version is one whose code was read.
+// under the name gets the profile too. What a program loads by a path of its own, and what it starts, is not found by
+// Needs, which knows Node, Deno, Bun, Python and plain programs. Covers says whether a version is one whose code was read.
 package launch

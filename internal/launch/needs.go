@@ -18,6 +18,8 @@ type Look struct {
 	Dir string
 	// Getenv is its environment: PATH and what runtimes look at.
 	Getenv func(string) string
+	// Net adds what a program reads that connects to other hosts: whom to trust, and where names are looked up.
+	Net bool
 }
 
 // Needs is what a command has to reach to run at all, besides its roots.
@@ -55,6 +57,9 @@ func (c Command) Needs(l Look, also ...string) (Needs, error) {
 	f.needs.Command = c
 	f.needs.Command.Path = path
 	f.system()
+	if l.Net {
+		f.network()
+	}
 	if err := f.program(path, c.Args, true); err != nil {
 		return Needs{}, err
 	}
@@ -87,6 +92,16 @@ func (f *finder) system() {
 		"/sys/devices/system/cpu", "/sys/fs/cgroup",
 	} {
 		f.add(Need{Path: path, Access: roots.Read, Why: "every program"})
+	}
+}
+
+// network adds what a program reads that connects to other hosts.
+func (f *finder) network() {
+	for _, path := range []string{
+		"/etc/ssl/certs", "/etc/ssl/cert.pem", "/etc/ssl/openssl.cnf", "/etc/pki/tls", "/etc/pki/ca-trust", "/etc/ca-certificates", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates",
+		"/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/gai.conf", "/etc/services", "/etc/protocols",
+	} {
+		f.add(Need{Path: path, Access: roots.Read, Why: "the network"})
 	}
 }
 

@@ -157,7 +157,7 @@ func (f *finder) packageOf(script string, marks ...string) {
 		take(top)
 	}
 	if slices.Contains(marks, "package.json") {
-		for at := filepath.Dir(top); ; at = filepath.Dir(at) {
+		for at := top; ; at = filepath.Dir(at) { // its own may be a link
 			take(filepath.Join(at, "node_modules"))
 			if at == filepath.Dir(at) {
 				break
