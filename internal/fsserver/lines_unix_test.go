@@ -4,11 +4,13 @@ package fsserver
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -143,5 +145,43 @@ func TestReadMultipleFiles(t *testing.T) {
 	exchange.Do(t.Context(), newServer(t), r)
 	if notes := r.Trail.Notes(); len(notes) != 2 || notes[0].Path != "/etc/passwd" || !notes[1].Denied {
 		t.Errorf("noted: %v", notes)
+	}
+}
+
+// slow is a disk that takes a second for each read.
+type slow struct{ r io.Reader }
+
+func (s slow) Read(b []byte) (int, error) {
+	time.Sleep(time.Second)
+	return s.r.Read(b)
+}
+
+// What takes too long is ended, with what there is, and says that there is more.
+func TestReadLinesInTime(t *testing.T) {
+	const ended = "[Reading was ended here, because it took too long. What follows can be found with search_content]"
+	long := strings.Repeat("x", 100)
+	for _, tt := range []struct {
+		text         string
+		first, limit int64
+		want         string
+	}{
+		{"a\nb\nc\nd\ne\nf\ng\nh\n", 1, 9, "1\ta\n2\tb\n3\tc\n4\td\n5\te\n" + ended},
+		{"a\nb\nc\nd\ne\nf\ng\nh\n", 4, 9, "4\td\n5\te\n" + ended},
+		{"a\nb\nc\nd\ne\nf\ng\nh\n", 6, 9, "there was time for 6 lines"},
+		{"a\nb\nc\nd\ne\nf\ng\nh\n", 4, 2, "4\td\n5\te\n[More lines follow: go on with offset 6]"},
+		{long, 1, 9, "1\t" + long[:10] + "… [this line goes on]\n" + ended},
+		{long, 2, 9, "there was time for 1 lines"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 4500*time.Millisecond) // in the fifth read
+			defer cancel()
+			got, err := numberedLines(ctx, slow{strings.NewReader(tt.text)}, tt.first, tt.limit, make([]byte, 2))
+			if err != nil {
+				got = err.Error()
+			}
+			if got != tt.want {
+				t.Errorf("%.10q from %d: %q, want %q", tt.text, tt.first, got, tt.want)
+			}
+		})
 	}
 }

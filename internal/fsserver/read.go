@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/rootbound/rootbound/rootfs"
@@ -356,29 +357,52 @@ var readLines = tool{
 		defer f.Close()
 		ctx, cancel := context.WithTimeout(c.ctx, maxWalk)
 		defer cancel()
-		text, err := numberedLines(ctx, f, count(offset), count(limit), make([]byte, block))
-		if errors.Is(err, context.DeadlineExceeded) && c.ctx.Err() == nil {
-			return answer{}, refuse(rootfs.Budget, "Reading '%s' up to there took more than %v, and was given up. What is in it can be found with search_content.",
-				show(c.real(path)), maxWalk)
-		}
-		if err != nil {
+		var read atomic.Int64
+		defer c.report(&read, "bytes read")()
+		text, err := numberedLines(ctx, countingReader{f, &read}, count(offset), count(limit), make([]byte, block))
+		var late tooFar
+		switch {
+		case errors.As(err, &late):
+			return answer{}, refuse(rootfs.Budget, "Looking for line %d of '%s' was ended after %v, at line %d. Lines before that can be read; "+
+				"what is behind can be found with %s.", count(offset), show(c.real(path)), maxWalk, late, searchContent.name)
+		case err != nil:
 			return answer{}, c.explain(opRead, path, err)
 		}
 		return answer{text: text}, nil
 	},
 }
 
+// countingReader counts what is read.
+type countingReader struct {
+	r io.Reader
+	n *atomic.Int64
+}
+
+func (c countingReader) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// tooFar is how many the lines are that there was time for, when none of them is to be shown.
+type tooFar int64
+
+func (n tooFar) Error() string { return fmt.Sprintf("there was time for %d lines", int64(n)) }
+
 // numberedLines returns up to limit lines from the line with the number first on, and a line that says where to go on. It reads by buf, and
-// keeps not more than the answer.
+// keeps not more than the answer. When ctx is over in time, it returns the lines that there are, or tooFar.
 func numberedLines(ctx context.Context, r io.Reader, first, limit int64, buf []byte) (string, error) {
 	var text strings.Builder
 	var line []byte // what has come of this line, as far as it is shown
 	var cut int64   // how much of it is not
 	begun := false  // something of it has come
 	number := int64(1)
-	end := func() {
+	end := func(all bool) {
 		fmt.Fprintf(&text, "%d\t%s", number, decode(bytes.TrimSuffix(line, []byte("\r"))))
-		if cut > 0 {
+		switch {
+		case !all:
+			text.WriteString("… [this line goes on]")
+		case cut > 0:
 			fmt.Fprintf(&text, "… [%d more bytes in this line]", cut)
 		}
 		text.WriteByte('\n')
@@ -389,7 +413,16 @@ func numberedLines(ctx context.Context, r io.Reader, first, limit int64, buf []b
 		return text.String()
 	}
 	for {
-		if err := ctx.Err(); err != nil {
+		switch err := ctx.Err(); {
+		case err == context.DeadlineExceeded && number >= first && begun:
+			end(false)
+			fallthrough
+		case err == context.DeadlineExceeded && number > first:
+			fmt.Fprintf(&text, "[Reading was ended here, because it took too long. What follows can be found with %s]", searchContent.name)
+			return text.String(), nil
+		case err == context.DeadlineExceeded:
+			return "", tooFar(number)
+		case err != nil:
 			return "", err
 		}
 		got, err := r.Read(buf)
@@ -412,13 +445,13 @@ func numberedLines(ctx context.Context, r io.Reader, first, limit int64, buf []b
 				break
 			}
 			if number >= first {
-				end()
+				end(true)
 			}
 			number, begun, part = number+1, false, part[i+1:]
 		}
 		switch {
 		case err == io.EOF && begun && number >= first:
-			end()
+			end(true)
 			number++
 			fallthrough
 		case err == io.EOF && number > first:
