@@ -168,7 +168,7 @@ func TestReadLinesInTime(t *testing.T) {
 		{"a\nb\nc\nd\ne\nf\ng\nh\n", 1, 9, "1\ta\n2\tb\n3\tc\n4\td\n5\te\n" + ended},
 		{"a\nb\nc\nd\ne\nf\ng\nh\n", 4, 9, "4\td\n5\te\n" + ended},
 		{"a\nb\nc\nd\ne\nf\ng\nh\n", 6, 9, "there was time for 6 lines"},
-		{"a\nb\nc\nd\ne\nf\ng\nh\n", 4, 2, "4\td\n5\te\n[More lines follow: go on with offset 6]"},
+		{"a\nb\nc\nd\ne\nf\ng\nh\n", 4, 1, "4\td\n[More lines follow: go on with offset 5]"},
 		{long, 1, 9, "1\t" + long[:10] + "… [this line goes on]\n" + ended},
 		{long, 2, 9, "there was time for 1 lines"},
 	} {
