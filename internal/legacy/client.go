@@ -3,11 +3,15 @@ package legacy
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/wire"
 )
+
+// maxWithdrawn is how many answers that come late are known for that.
+const maxWithdrawn = 1024
 
 // Options of a client edge.
 type Options struct {
@@ -25,6 +29,7 @@ type Client struct {
 	mu          sync.Mutex
 	open        map[string]*call     // requests of the client, by id
 	questions   map[string]*question // what the client was asked, by id
+	withdrawn   []string             // the ids of what was withdrawn last, to which answers may still come
 	initialized *wire.Message        // the answer to initialize
 	greeting    bool                 // an initialize is open
 	again       []*call              // more of them, which get its answer
@@ -135,21 +140,28 @@ func (k *call) end(method string, o exchange.Outcome) {
 	}
 	k.done = true
 	k.mu.Unlock()
+	// All this before the answer goes: the client may use the id again, or begin again, as soon as it has it.
+	answer := o.Msg
+	if answer != nil {
+		answer = answer.WithID(k.id)
+	}
+	var again []*call
+	if method == "initialize" {
+		again = c.greeted(answer)
+	}
 	c.mu.Lock()
-	delete(c.open, k.key) // before the answer goes: the client may use the id again as soon as it has it
+	delete(c.open, k.key)
 	c.mu.Unlock()
 	defer c.unsent.Done()
-	if o.Msg != nil {
-		answer := o.Msg.WithID(k.id)
-		if method == "initialize" && answer.Result() != nil {
-			c.handshake(answer)
-		}
+	if answer != nil || k.batch != nil {
 		c.deliver(k.batch, answer)
-	} else if k.batch != nil {
-		c.deliver(k.batch, nil)
 	}
-	if method == "initialize" {
-		c.greeted(o.Msg)
+	for _, k := range again {
+		if answer == nil {
+			c.deliver(k.batch, wire.NewError(k.id, wire.CodeInvalidRequest, "rootbound: the first initialize was cancelled", nil))
+		} else {
+			c.deliver(k.batch, answer.WithID(k.id))
+		}
 	}
 	k.cancel(context.Canceled)
 }
@@ -172,16 +184,6 @@ func (c *Client) client(m *wire.Message) {
 	})
 }
 
-// handshake remembers what was agreed.
-func (c *Client) handshake(answer *wire.Message) {
-	cl := c.session.Client()
-	cl.Revision = wire.GetString(answer.Result(), "protocolVersion")
-	c.session.SetClient(cl)
-	c.mu.Lock()
-	c.initialized = answer
-	c.mu.Unlock()
-}
-
 // repeated answers an initialize after the first like the first, as soon as that is answered: some clients send it twice.
 func (c *Client) repeated(k *call) bool {
 	c.mu.Lock()
@@ -201,17 +203,23 @@ func (c *Client) repeated(k *call) bool {
 	return repeated
 }
 
-// greeted ends the first initialize, and answers those that came meanwhile.
-func (c *Client) greeted(answer *wire.Message) {
-	c.mu.Lock()
-	again := c.again
-	c.greeting, c.again = false, nil
-	c.mu.Unlock()
-	for _, k := range again {
-		if answer != nil {
-			c.deliver(k.batch, answer.WithID(k.id))
-		}
+// greeted ends the first initialize, remembers what was agreed, and returns those that came meanwhile and are to get the
+// same answer.
+func (c *Client) greeted(answer *wire.Message) (again []*call) {
+	agreed := answer != nil && answer.Result() != nil
+	if agreed {
+		cl := c.session.Client()
+		cl.Revision = wire.GetString(answer.Result(), "protocolVersion")
+		c.session.SetClient(cl)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if agreed {
+		c.initialized = answer
+	}
+	again = c.again
+	c.greeting, c.again = false, nil
+	return again
 }
 
 func (c *Client) notification(m *wire.Message) {
@@ -315,7 +323,8 @@ func (k *call) Ask(ctx context.Context, qs []exchange.Question, answer func([]ex
 		if m == nil {
 			m = wire.NewRequest(exchange.NewID(), q.Method, q.Params)
 		}
-		for c.questions[m.Key()] != nil {
+		// Nor one whose late answer would be taken for the answer to this one.
+		for c.questions[m.Key()] != nil || slices.Contains(c.withdrawn, m.Key()) {
 			m = m.WithID(exchange.NewID())
 		}
 		asked[i], msgs[i] = &question{id: m.ID(), key: m.Key(), i: i, asks: a}, m
@@ -329,6 +338,9 @@ func (k *call) Ask(ctx context.Context, qs []exchange.Question, answer func([]ex
 		}
 		for _, q := range asked {
 			if c.takeQuestion(q.key, q) {
+				c.mu.Lock()
+				c.withdrawn = append(c.withdrawn[max(0, len(c.withdrawn)+1-maxWithdrawn):], q.key)
+				c.mu.Unlock()
 				c.send(cancelled(q.id, fmt.Sprint(cause)))
 				q.asks.set(q.i, exchange.ErrorAnswer(wire.CodeInternal, fmt.Sprintf("rootbound: the question was withdrawn: %v", cause)))
 			}
@@ -359,6 +371,12 @@ func (c *Client) takeQuestion(key string, q *question) bool {
 func (c *Client) response(m *wire.Message) {
 	c.mu.Lock()
 	q := c.questions[m.Key()]
+	late := slices.Index(c.withdrawn, m.Key())
+	if q == nil && late >= 0 {
+		c.withdrawn = slices.Delete(c.withdrawn, late, late+1)
+		c.mu.Unlock()
+		return
+	}
 	c.mu.Unlock()
 	if !c.takeQuestion(m.Key(), q) {
 		c.report("the client answered %.60q, which nobody asked", m.ID())
