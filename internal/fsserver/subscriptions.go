@@ -37,6 +37,8 @@ type subscriptions struct {
 	mu        sync.Mutex
 	listeners []*listener
 	wake      chan struct{} // makes the goroutine look; nil while there is none
+
+	running sync.WaitGroup // the goroutine
 }
 
 // listener is a request on which changes are told.
@@ -293,8 +295,9 @@ func (s *subscriptions) follow(l *listener, sub *subscription) error {
 	}
 	l.subs = append(l.subs, sub)
 	if s.wake == nil {
-		s.wake = make(chan struct{}, 1)
-		go s.run(s.wake)
+		wake := make(chan struct{}, 1)
+		s.wake = wake
+		s.running.Go(func() { s.run(wake) })
 	}
 	s.rouse()
 	return nil

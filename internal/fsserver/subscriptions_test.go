@@ -111,22 +111,6 @@ func (c *client) updated(uri string) string {
 	return `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":` + params + `}}`
 }
 
-// quiet waits until the goroutine has ended, which has nothing to follow.
-func quiet(t testing.TB, s *Server) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		s.subscriptions.mu.Lock()
-		over := s.subscriptions.wake == nil
-		s.subscriptions.mu.Unlock()
-		if over {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the goroutine goes on with nothing to follow")
-		}
-	}
-}
-
 func write(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -175,13 +159,13 @@ func TestFollowedResources(t *testing.T) {
 			told("a file made again", in("a"))
 
 			end()
-			quiet(t, s)
+			s.subscriptions.running.Wait() // nothing is followed
 			write(t, filepath.Join(dir, "a"), "changed again")
 			accepted, end = c.follow(set, in("sub")) // and again
 			write(t, filepath.Join(dir, "sub", "newer"), "")
 			told("followed again", in("sub"))
 			c.session.End(nil)
-			quiet(t, s)
+			s.subscriptions.running.Wait() // nothing is followed
 			end()
 			if len(accepted) != 1 || len(c.told) != 0 {
 				t.Errorf("accepted %q, told %d more", accepted, len(c.told))
