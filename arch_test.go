@@ -120,6 +120,7 @@ var skips = map[string]struct {
 	"internal/calllog/redact_test.go":         {1, "an input of a fuzz test that is no JSON"},
 	"internal/config/edit_test.go":            {1, "links on Windows need a right"},
 	"internal/config/watch_test.go":           {1, "links on Windows need a right"},
+	"internal/fsserver/cancel_linux_test.go":  {1, "a second file system"},
 	"internal/launch/launch_test.go":          {1, "links on Windows need a right"},
 	"internal/pathargs/judge_test.go":         {1, "Windows has other names"},
 	"internal/sandbox/confine_linux_test.go":  {1, "a kernel with an older Landlock than the tables are for"},

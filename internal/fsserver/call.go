@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/wire"
@@ -25,6 +26,7 @@ type call struct {
 	ctx     context.Context
 	request *exchange.Request
 	args    arguments
+	copied  atomic.Int64 // bytes, of a call that copies
 }
 
 // answer is what a tool answers.

@@ -80,7 +80,7 @@ var appendFile = tool{
 		arg, content := c.args.text("path"), c.args.text("content")
 		info, err := c.write(arg, rootfs.ReplaceOptions{Version: c.args.text("version")}, func(w io.Writer, old *os.File) error {
 			if old != nil {
-				if err := copyBounded(w, old); err != nil {
+				if err := c.copyBounded(w, old); err != nil {
 					return err
 				}
 			}
@@ -245,7 +245,11 @@ func (c *call) explainTwo(op, from, to string, err error) error {
 	case rootfs.IntoItself:
 		return both("EINVAL", "invalid argument")
 	case rootfs.CrossDevice:
-		return both("EXDEV", "cross-device link not permitted")
+		err := both("EXDEV", "cross-device link not permitted").(refusal)
+		if !c.compat {
+			err.text += fmt.Sprintf(". They are in different file systems: %s copies it, and %s deletes the source", copyFile.name, deletePath.name)
+		}
+		return err
 	case rootfs.Denied:
 		return refuse(e.Code, "Access denied - one of these names, or one beneath them, is not served: %s, %s", show(c.real(from)), show(c.real(to)))
 	}
@@ -256,14 +260,14 @@ func (c *call) explainTwo(op, from, to string, err error) error {
 }
 
 // copyBounded copies a file from its beginning to its end, or refuses one that is too long.
-func copyBounded(w io.Writer, f *os.File) error {
+func (c *call) copyBounded(w io.Writer, f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
 	n := info.Size()
 	if n <= maxCopied {
-		n, err = io.Copy(w, io.NewSectionReader(f, 0, maxCopied+1)) // it may have grown
+		n, err = io.Copy(w, countingReader{io.NewSectionReader(f, 0, maxCopied+1), &c.copied}) // it may have grown
 	}
 	if err == nil && n > maxCopied {
 		err = refuse(codeTooLarge, "EFBIG: file too large: one call copies at most %d bytes", maxCopied)
@@ -273,6 +277,7 @@ func copyBounded(w io.Writer, f *os.File) error {
 
 // runCopyFile copies a file or a directory.
 func runCopyFile(c *call) (answer, error) {
+	defer c.report(&c.copied, "bytes copied")()
 	from, to := c.args.text("source"), c.args.text("destination")
 	var info fs.FileInfo
 	source, err := c.at(opCopyfile, from, func(path string) (err error) {
@@ -300,7 +305,7 @@ func runCopyFile(c *call) (answer, error) {
 	if c.args.is("overwrite") {
 		o.Must = rootfs.Anything
 	}
-	_, err = c.fs.Replace(c.ctx, destination, o, func(w io.Writer, _ *os.File) error { return copyBounded(w, f) })
+	_, err = c.fs.Replace(c.ctx, destination, o, func(w io.Writer, _ *os.File) error { return c.copyBounded(w, f) })
 	if err != nil {
 		return answer{}, c.explainWrite(destination, o, err)
 	}
@@ -410,7 +415,7 @@ func (n *treeCopy) file(d *rootfs.Directory, name, to string) error {
 		return refuse(codeTooLarge, "it holds more than %d bytes, and one call copies no more", maxCopied)
 	}
 	o := rootfs.ReplaceOptions{Must: rootfs.Absent, Perm: info.Mode()}
-	_, err = n.fs.Replace(n.ctx, to, o, func(w io.Writer, _ *os.File) error { return copyBounded(w, f) })
+	_, err = n.fs.Replace(n.ctx, to, o, func(w io.Writer, _ *os.File) error { return n.copyBounded(w, f) })
 	if err != nil {
 		return n.explainWrite(to, o, err)
 	}
