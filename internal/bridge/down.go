@@ -78,6 +78,12 @@ func (d *Down) Handshake() []byte {
 	return d.handshake
 }
 
+// Server returns the name and version by which the server went in its handshake, and "" before.
+func (d *Down) Server() string {
+	info, _ := wire.Get(d.Handshake(), "serverInfo")
+	return named(info)
+}
+
 // hear has the server's edge take to us what belongs to no request.
 func (d *Down) hear(r *exchange.Request) {
 	d.mu.Lock()

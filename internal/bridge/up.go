@@ -19,6 +19,7 @@ type Up struct {
 
 	mu       sync.Mutex
 	sessions map[*exchange.Session]*upSession
+	server   string
 }
 
 // NewUp returns a bridge in front of next.
@@ -87,8 +88,19 @@ func (u *Up) Greet(ctx context.Context, r *exchange.Request, done func(o exchang
 		st.mu.Lock()
 		st.discovered = o.Msg.Result()
 		st.mu.Unlock()
+		info, _ := wire.Get(o.Msg.Result(), "_meta", exchange.MetaServer)
+		u.mu.Lock()
+		u.server = named(info)
+		u.mu.Unlock()
 		done(o, true)
 	})
+}
+
+// Server returns the name and version by which the server went when it was greeted last, and "" before.
+func (u *Up) Server() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.server
 }
 
 // Stateless reports whether the outcome of a server/discover is that of a server which speaks the stateless revision.

@@ -116,3 +116,8 @@ func question(q exchange.Question) exchange.Question {
 	q.Msg = nil
 	return q
 }
+
+// named is a server's name and version from what it says of itself.
+func named(info []byte) string {
+	return strings.TrimSpace(wire.GetString(info, "name") + " " + wire.GetString(info, "version"))
+}

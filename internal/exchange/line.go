@@ -303,6 +303,13 @@ func (l *Line) Has(key string) bool {
 	return l.byKey[key] != nil
 }
 
+// Late reports whether an answer under an id would be late: what it answers was cancelled.
+func (l *Line) Late(key string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Contains(l.gone, key)
+}
+
 // Subscriptions are those that a client waits on for as long as it wants to be told.
 func (l *Line) Subscriptions() []*Pending {
 	l.mu.Lock()

@@ -172,6 +172,9 @@ func (s *Server) Disconnect(out *wire.Writer, why error) {
 // Idle is closed when the server has nothing left to answer.
 func (s *Server) Idle() <-chan struct{} { return s.line.Empty() }
 
+// Has reports whether something was sent under an id in the form of wire.IDKey and is not answered.
+func (s *Server) Has(key string) bool { return s.line.Has(key) }
+
 // Open reports how many requests the server has not answered.
 func (s *Server) Open() int { return s.line.Len() }
 

@@ -81,6 +81,9 @@ func (s *Server) Idle() <-chan struct{} { return s.line.Empty() }
 // Has reports whether something was sent under an id in the form of wire.IDKey and is not answered.
 func (s *Server) Has(key string) bool { return s.line.Has(key) }
 
+// Late reports whether an answer under an id would be late: what it answers was cancelled.
+func (s *Server) Late(key string) bool { return s.line.Late(key) }
+
 // Open reports how many requests the server has not answered.
 func (s *Server) Open() int { return s.line.Len() }
 

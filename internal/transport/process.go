@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rootbound/rootbound/internal/bridge"
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/legacy"
 	"github.com/rootbound/rootbound/internal/modern"
@@ -45,14 +46,19 @@ type ProcessOptions struct {
 	// Exited, if set, is told when a child ended that nobody wanted to end. Lost says that the session was lost with it:
 	// a handshake server's client has to begin anew.
 	Exited func(e *ExitError, lost bool)
-	// ProbeTimeout is how long a server may be silent on server/discover; 0 is 5 s.
-	ProbeTimeout time.Duration
+	// ProbeTimeout is how long a server may be silent on the first request of a stateless client before the other era is
+	// tried; 0 is 5 s. GreetTimeout is the same for initialize; 0 is 20 s: a server that is still being fetched is silent, too,
+	// and some end on what comes between the parts of a handshake.
+	ProbeTimeout, GreetTimeout time.Duration
+	// Memory keeps from run to run which era is to be tried first; nil keeps nothing.
+	Memory Memory
 	// Grace is how long a child may take to end after its standard input was closed, and again after SIGTERM; 0 is 2 s.
 	Grace time.Duration
 }
 
 const (
 	defaultProbe = 5 * time.Second
+	defaultGreet = 20 * time.Second
 	defaultGrace = 2 * time.Second
 	// largeLine is the length from which official clients close the connection.
 	largeLine = 10 << 20
@@ -64,6 +70,12 @@ type Process struct {
 	opt    ProcessOptions
 	legacy *legacy.Server
 	modern *modern.Server
+	up     *bridge.Up
+	down   *bridge.Down
+
+	routes   [2]route               // by the era of the client's messages
+	agreed   atomic.Pointer[[]byte] // the answer to a handshake that a client made itself
+	welcomed atomic.Bool            // a client got the answer to the bridge's handshake
 
 	mu      sync.Mutex
 	command func() (Command, error)
@@ -149,14 +161,22 @@ func NewProcess(command func() (Command, error), o ProcessOptions) *Process {
 	if o.ProbeTimeout == 0 {
 		o.ProbeTimeout = defaultProbe
 	}
+	if o.GreetTimeout == 0 {
+		o.GreetTimeout = defaultGreet
+	}
 	if o.Grace == 0 {
 		o.Grace = defaultGrace
 	}
-	return &Process{
+	if o.Note == nil {
+		o.Note = func(string, ...any) {}
+	}
+	p := &Process{
 		opt: o, command: command,
 		legacy: legacy.NewServer(legacy.ServerOptions{Strict: o.Strict, Report: o.Report, Note: o.Note, Again: o.Again}),
 		modern: modern.NewServer(modern.ServerOptions{Report: o.Report, Note: o.Note, Again: o.Again}),
 	}
+	p.up, p.down = bridge.NewUp(p.modern), bridge.NewDown(p.legacy)
+	return p
 }
 
 // Handle implements exchange.Handler.
@@ -167,41 +187,7 @@ func (p *Process) Handle(ctx context.Context, r *exchange.Request, reply func(ex
 			return
 		}
 	}
-	p.hold.pass(func() {
-		switch {
-		case r.Era == exchange.Legacy:
-			p.legacy.Handle(ctx, r, reply)
-		case r.Msg.Method() == "server/discover":
-			p.probe(ctx, r, reply)
-		default:
-			p.modern.Handle(ctx, r, reply)
-		}
-	})
-}
-
-// probe sends server/discover. A server that does not know it may stay silent or end; the client is then told that the
-// method does not exist, and can begin with initialize.
-func (p *Process) probe(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
-	var once sync.Once
-	answer := func(o exchange.Outcome) { once.Do(func() { reply(o) }) }
-	none := func(why string) {
-		answer(exchange.Fail(r, wire.CodeMethodNotFound, "rootbound: "+why, []byte(`{"reason":"server/discover"}`)))
-	}
-	timer := time.AfterFunc(p.opt.ProbeTimeout, func() {
-		p.modern.Forget(r.Msg.Key())
-		none(fmt.Sprintf("the server did not answer server/discover within %s", p.opt.ProbeTimeout))
-	})
-	p.mu.Lock()
-	started := p.child
-	p.mu.Unlock()
-	p.modern.Handle(ctx, r, func(o exchange.Outcome) {
-		timer.Stop()
-		if started != nil && started.ended() {
-			none("the server ended on server/discover")
-			return
-		}
-		answer(o)
-	})
+	p.hold.pass(func() { p.deliver(ctx, r, reply) })
 }
 
 // start makes sure that a child runs. One that ended is replaced only by a request that can begin a conversation: a
@@ -211,10 +197,10 @@ func (p *Process) start(r *exchange.Request) error {
 	defer p.mu.Unlock()
 	switch {
 	case p.closed:
-		return errors.New("the server was stopped")
+		return errStopped
 	case p.child != nil:
 		return nil
-	case p.exit != nil && r.Era == exchange.Legacy && r.Msg.Method() != "initialize":
+	case p.exit != nil && r.Era == exchange.Legacy && r.Msg.Method() != "initialize" && p.lost():
 		return p.exit
 	}
 	err := p.launch(func() {})
@@ -223,6 +209,11 @@ func (p *Process) start(r *exchange.Request) error {
 		p.opt.Report("%v", err)
 	}
 	return err
+}
+
+// lost reports whether the end of the child is the end of the session: a client made its handshake with it.
+func (p *Process) lost() bool {
+	return p.routes[exchange.Legacy].decided() != bridged && !p.welcomed.Load() && !p.trying()
 }
 
 // launch starts the child. The caller holds mu.
@@ -286,7 +277,7 @@ func (p *Process) read(c *child) {
 	}
 	exit := c.wait(p.opt.Grace)
 	p.mu.Lock()
-	current, closed := p.child == c && !p.restarting, p.closed
+	current, closed, trying := p.child == c && !p.restarting, p.closed, p.trying()
 	if current {
 		p.child, p.exit = nil, exit
 	}
@@ -295,8 +286,11 @@ func (p *Process) read(c *child) {
 	if current {
 		p.modern.Disconnect(c.out, exit)
 		p.legacy.Disconnect(c.out, exit)
-		if !closed && p.opt.Exited != nil {
-			p.opt.Exited(exit, p.legacy.Greeted())
+		switch {
+		case trying && p.trying(): // it is started again
+			p.opt.Note("%v, while it was found out what it speaks", exit)
+		case !closed && p.opt.Exited != nil:
+			p.opt.Exited(exit, p.legacy.Greeted() && p.lost())
 		}
 	}
 	close(c.gone)
@@ -305,13 +299,15 @@ func (p *Process) read(c *child) {
 // isModern says whose message of the server it is, also of one that is refused: an answer goes where its request is
 // open, and one without an id where only one request is; the rest goes to the handshake once there was one.
 func (p *Process) isModern(id []byte, kind wire.Kind) bool {
-	named := id != nil && string(id) != "null"
-	switch {
-	case kind == wire.Request || kind == wire.Notification:
+	named := id != nil && string(id) != "null" && kind != wire.Request && kind != wire.Notification
+	switch legacy, modern := p.routes[exchange.Legacy].decided(), p.routes[exchange.Modern].decided(); {
 	case named && p.modern.Has(wire.IDKey(id)):
 		return true
-	case named:
-		return false
+	case named && legacy != bridged:
+		key := wire.IDKey(id)
+		return p.modern.Late(key) && !p.legacy.Has(key)
+	case legacy == bridged || modern == bridged:
+		return legacy == bridged
 	}
 	return p.modern.Open() > 0 && p.legacy.Open() == 0 && (kind == wire.Response || !p.legacy.Greeted())
 }
