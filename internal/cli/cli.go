@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rootbound/rootbound/internal/launch"
+	"github.com/rootbound/rootbound/internal/sandbox"
 )
 
 // The exit codes of every command. `run` otherwise ends with the code of the server. The help of a command that does not
@@ -59,6 +60,10 @@ func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)
 
 // Main runs the command line args and returns the exit code.
 func Main(args []string, in io.Reader, out, errw io.Writer) int {
+	if len(args) == 1 && args[0] == sandbox.Argument { // the first, because a server waits for it
+		fmt.Fprintf(errw, "rootbound: error: %v\n", sandbox.Enter())
+		return exitError
+	}
 	a := &app{in: in, out: out, err: errw, env: os.Getenv}
 	// Reads and writes block a processor of the runtime until it notices; with only one, everything else waits for that.
 	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))

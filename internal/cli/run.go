@@ -25,6 +25,7 @@ import (
 	"github.com/rootbound/rootbound/internal/guard"
 	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/pathargs"
+	"github.com/rootbound/rootbound/internal/sandbox"
 	"github.com/rootbound/rootbound/internal/transport"
 	"github.com/rootbound/rootbound/internal/wire"
 	"github.com/rootbound/rootbound/roots"
@@ -54,7 +55,15 @@ ended the server.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), b.configFlags(args)) },
 	}
 	cmd.Flags().SetInterspersed(false)
-	b.flags(a, cmd)
+	f := cmd.Flags()
+	f.BoolVar(&b.Confine, "confine", false, "let the kernel hold the server to its roots and to what it needs to run (Linux)")
+	f.StringVar(&b.Net, "net", "", "what a confined server may reach: `none` (the default), all, or HOST:PORT,…")
+	f.StringArrayVar(&b.AllowRead, "allow-read", nil, "a `FILE` or directory that a confined server may read besides; may be repeated")
+	f.StringArrayVar(&b.AllowWrite, "allow-write", nil, "a `FILE` or directory that a confined server may write besides; may be repeated")
+	f.StringArrayVar(&b.AllowRun, "allow-run", nil, "a `PROGRAM` that a confined server may run; may be repeated")
+	f.StringArrayVar(&b.AllowEnv, "allow-env", nil, "the `NAME` of an environment variable that a confined server gets; may be repeated")
+	f.BoolVar(&b.AllowUnix, "allow-unix", false, "let a confined server use Unix sockets")
+	b.flags(a, cmd, "allow-read", "allow-write", "allow-run", "allow-env", "allow-unix")
 	return cmd
 }
 
@@ -164,17 +173,33 @@ func (a *app) run(ctx context.Context, f config.Flags) error {
 	if err := launch.CheckDirectories(command, plan.Roots, dir); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	r, err := a.newRun(plan, serverName(plan, command.Path), dir, "told", "checked")
+	confined, err := newConfinement(plan)
 	if err != nil {
 		return err
+	}
+	layers, words := []string{"told", "checked"}, "told and checked, not confined"
+	if confined != nil {
+		layers, words = append(layers, "confined"), "told and checked; "+confined.String()
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r, err := a.newRun(plan, serverName(plan, command.Path), dir, layers...)
+	if err != nil {
+		return err
+	}
+	if confined != nil {
+		if err := confined.start(r, command, dir); err != nil {
+			return err
+		}
+		defer confined.close()
+		r.confined = confined
 	}
 	process := transport.NewProcess(func() (transport.Command, error) {
 		return r.command(command, dir)
 	}, transport.ProcessOptions{
 		Strict: plan.StrictProtocol.Value, Report: r.report, Note: r.note,
-		Again: func(m *wire.Message) bool { return r.guard.Again(m) },
+		Again:    func(m *wire.Message) bool { return r.guard.Again(m) },
+		Confined: func(l sandbox.Level) { r.note("the server runs %s", l) },
 		Exited: func(e *transport.ExitError, lost bool) {
 			r.report("%s", e.Error())
 			if lost {
@@ -188,11 +213,11 @@ func (a *app) run(ctx context.Context, f config.Flags) error {
 	if err != nil {
 		return err
 	}
-	if command.UsesRoots() && plan.OnChange.Value != config.Notify {
+	if opt.Held = confined != nil; (opt.Held || command.UsesRoots()) && plan.OnChange.Value != config.Notify {
 		opt.Restart, opt.RestartNarrowed = process.Restart, plan.OnChange.Value == config.Restart
 	}
 	r.guard = guard.New(opt)
-	a.startLine(r, plan, "told and checked, not confined")
+	a.startLine(r, plan, words)
 	if err := transport.LookPath(command.Path, dir); err != nil {
 		r.warn(fmt.Sprintf("the server cannot be started as it is written: %v", err))
 	}
@@ -204,16 +229,17 @@ func (a *app) run(ctx context.Context, f config.Flags) error {
 
 // running is one server with its guard.
 type running struct {
-	app    *app
-	name   string
-	runs   string // what its name stands for, for consents; empty: what its name says
-	log    *calllog.Log
-	guard  *guard.Guard
-	policy calllog.Policy
-	limits *limits                     // what is taken off what a configuration says; nil for nothing
-	rules  pathargs.Rules              // for the arguments of calls, as at the start
-	plan   atomic.Pointer[config.Plan] // of the configuration as it was read last
-	fault  string                      // what was wrong with it when it was read last
+	app      *app
+	name     string
+	runs     string // what its name stands for, for consents; empty: what its name says
+	log      *calllog.Log
+	guard    *guard.Guard
+	policy   calllog.Policy
+	confined *confinement                // of the server's process; nil for none
+	limits   *limits                     // what is taken off what a configuration says; nil for nothing
+	rules    pathargs.Rules              // for the arguments of calls, as at the start
+	plan     atomic.Pointer[config.Plan] // of the configuration as it was read last
+	fault    string                      // what was wrong with it when it was read last
 
 	mu      sync.Mutex
 	reports map[string]int // how often each kind of oddity was reported
@@ -289,18 +315,21 @@ func (r *running) command(c launch.Command, dir string) (transport.Command, erro
 	if err != nil {
 		return transport.Command{}, fmt.Errorf("filling the roots into the command: %w", err)
 	}
-	if c.UsesRoots() {
+	if c.UsesRoots() || r.confined != nil {
 		rec := calllog.Record{Kind: calllog.RootsChanged, Code: codeStarted, Reason: "the server is started with them", After: guard.LogDirs(set)}
 		if err := r.log.Append(&rec); err != nil {
 			return transport.Command{}, fmt.Errorf("logging which roots the server is started with: %w", err)
 		}
 	}
+	if filled.Dir != "" {
+		dir = filled.Dir
+	}
+	if r.confined != nil {
+		return r.confined.command(filled, set, dir)
+	}
 	env := os.Environ()
 	for k, v := range filled.Env {
 		env = append(env, k+"="+v)
-	}
-	if filled.Dir != "" {
-		dir = filled.Dir
 	}
 	return transport.Command{Args: append([]string{filled.Path}, filled.Args...), Env: env, Dir: dir}, nil
 }

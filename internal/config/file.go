@@ -40,6 +40,14 @@ type Settings struct {
 	AllowBroad     Setting[bool]
 	ShareRoots     Setting[bool]
 	StrictProtocol Setting[bool]
+	// Confine is whether the kernel holds the server to its roots. The others say what it may reach besides.
+	Confine    Setting[bool]
+	Net        Setting[Net]
+	AllowRead  Setting[[]string]
+	AllowWrite Setting[[]string]
+	AllowRun   Setting[[]string]
+	AllowEnv   Setting[[]string]
+	AllowUnix  Setting[bool]
 }
 
 // Server is one server of a file.
@@ -235,6 +243,13 @@ func (f *File) of(s *Server) Settings {
 		AllowBroad:     first(o.AllowBroad, d.AllowBroad),
 		ShareRoots:     first(o.ShareRoots, d.ShareRoots),
 		StrictProtocol: first(o.StrictProtocol, d.StrictProtocol),
+		Confine:        first(o.Confine, d.Confine),
+		Net:            first(o.Net, d.Net),
+		AllowRead:      first(o.AllowRead, d.AllowRead),
+		AllowWrite:     first(o.AllowWrite, d.AllowWrite),
+		AllowRun:       first(o.AllowRun, d.AllowRun),
+		AllowEnv:       first(o.AllowEnv, d.AllowEnv),
+		AllowUnix:      first(o.AllowUnix, d.AllowUnix),
 	}
 }
 

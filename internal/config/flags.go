@@ -25,6 +25,11 @@ type Flags struct {
 	ForAll bool
 	// StrictProtocol is --strict-protocol.
 	StrictProtocol bool
+	// Confine and AllowUnix are --confine and --allow-unix, Net is the word of --net, and the others are what was allowed with
+	// --allow-read and its kind.
+	Confine, AllowUnix                        bool
+	Net                                       string
+	AllowRead, AllowWrite, AllowRun, AllowEnv []string
 	// Log is --log: a directory, or "off".
 	Log string
 	// Command is what stands behind "--".

@@ -140,6 +140,20 @@ var settingKeys = []key[Settings]{
 		func(d *decoder, v *splice.Value, s *Settings) { s.ShareRoots = d.bool(v) }},
 	{"strict_protocol", "Whether what the protocol does not allow is refused where it is usually borne.", false, aBool,
 		func(d *decoder, v *splice.Value, s *Settings) { s.StrictProtocol = d.bool(v) }},
+	{"confine", "Whether the kernel holds the server to its roots, or else it is not started.", false, aBool,
+		func(d *decoder, v *splice.Value, s *Settings) { s.Confine = d.bool(v) }},
+	{"net", "What a confined server may reach over the network.", false, netSchema,
+		func(d *decoder, v *splice.Value, s *Settings) { s.Net = d.net(v) }},
+	{"allow_read", "Files and directories that a confined server may read besides its roots.", true, stringList,
+		func(d *decoder, v *splice.Value, s *Settings) { s.AllowRead = d.paths(v) }},
+	{"allow_write", "Files and directories that a confined server may read and write besides its roots.", true, stringList,
+		func(d *decoder, v *splice.Value, s *Settings) { s.AllowWrite = d.paths(v) }},
+	{"allow_run", "Programs that a confined server may run.", true, stringList,
+		func(d *decoder, v *splice.Value, s *Settings) { s.AllowRun = d.programs(v) }},
+	{"allow_env", "Environment variables that a confined server gets, besides those that say how to behave.", true, stringList,
+		func(d *decoder, v *splice.Value, s *Settings) { s.AllowEnv = d.texts(v) }},
+	{"allow_unix", "Whether a confined server may use Unix sockets.", true, aBool,
+		func(d *decoder, v *splice.Value, s *Settings) { s.AllowUnix = d.bool(v) }},
 }
 
 var rootKeys = []key[Root]{

@@ -43,8 +43,16 @@ type Plan struct {
 	AllowBroad     Setting[bool]
 	ShareRoots     Setting[bool]
 	StrictProtocol Setting[bool]
-	Tools          map[string]Tool
-	Log            Log
+	// Confine is whether the kernel holds the server to its roots. The others say what it may reach besides.
+	Confine    Setting[bool]
+	Net        Setting[Net]
+	AllowRead  Setting[[]string]
+	AllowWrite Setting[[]string]
+	AllowRun   Setting[[]string]
+	AllowEnv   Setting[[]string]
+	AllowUnix  Setting[bool]
+	Tools      map[string]Tool
+	Log        Log
 	// Active is the active workspace as it is written, not Given where there is none.
 	Active Setting[string]
 
@@ -403,7 +411,7 @@ func (r *resolver) settings() error {
 	p.AllowBroad = narrow(r, "allow_broad", func(s Settings) Setting[bool] { return s.AllowBroad }, usual(false), false, true)
 	p.ShareRoots = narrow(r, "share_roots", func(s Settings) Setting[bool] { return s.ShareRoots }, usual(false), false, true)
 	p.StrictProtocol = narrow(r, "strict_protocol", func(s Settings) Setting[bool] { return s.StrictProtocol }, usual(false), true, false)
-	return nil
+	return r.confine()
 }
 
 func usual[T any](v T) Setting[T] { return Setting[T]{v, Origin{Word: "default"}} }

@@ -517,6 +517,7 @@ func TestShow(t *testing.T) {
 		"roots[0] = w=TOP/work/src ro (" + pr + ":1)",
 		"client_roots = ignore (" + u + ":1)", "list_changed = true (default)", "on_change = auto (default)", "paths = local (default)",
 		"allow_broad = false (default)", "share_roots = false (default)", "strict_protocol = false (default)",
+		"confine = false (default)",
 		"log.enabled = true (default)", "log.bodies = false (default)", "log.sync = false (default)",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -83,6 +83,7 @@ func (p *Plan) Show() []Row {
 	add("allow_broad", strconv.FormatBool(p.AllowBroad.Value), p.AllowBroad.Origin)
 	add("share_roots", strconv.FormatBool(p.ShareRoots.Value), p.ShareRoots.Origin)
 	add("strict_protocol", strconv.FormatBool(p.StrictProtocol.Value), p.StrictProtocol.Origin)
+	p.showConfined(add)
 	for _, name := range slices.Sorted(maps.Keys(p.Tools)) {
 		t := p.Tools[name]
 		if t.Paths.Given() {

@@ -50,6 +50,9 @@ type Options struct {
 	// Restart, if set, starts the server again when roots were added that its command line was not filled with and that it
 	// does not ask for; it calls ready when the new one can be spoken to. What it is filled with is taken from Starting.
 	Restart func(ready func()) error
+	// Held says that the server cannot reach what was added since it was started, so that it is started again also when it
+	// asks for the list.
+	Held bool
 	// RestartNarrowed starts it again also when roots were taken away.
 	RestartNarrowed bool
 	// Consent follows what a person lets the server have of a client's list; nil is nothing. It counts where nothing is

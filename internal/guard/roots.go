@@ -389,17 +389,17 @@ func (s *session) announce(before, after roots.Set) {
 	}
 }
 
-// stale reports whether the server has to be started again to know what holds now: its command line was filled with
-// something else, and it does not fetch the list. The caller holds mu.
+// stale reports whether the server has to be started again to know what holds now, because its command line was filled
+// with something else and it does not fetch the list, or to reach it. The caller holds mu.
 func (s *session) stale(now roots.Set) bool {
 	s.g.mu.Lock()
 	started := s.g.started
 	s.g.mu.Unlock()
-	if s.g.opt.Restart == nil || started == nil || s.fetched && !s.passed {
+	if s.g.opt.Restart == nil || started == nil || s.fetched && !s.passed && !s.g.opt.Held {
 		return false
 	}
 	known := *started
-	if s.fetched {
+	if s.fetched && !s.g.opt.Held {
 		known = s.told
 	}
 	return !known.Covers(now) || s.g.opt.RestartNarrowed && !now.Covers(known)

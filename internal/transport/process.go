@@ -16,6 +16,7 @@ import (
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/legacy"
 	"github.com/rootbound/rootbound/internal/modern"
+	"github.com/rootbound/rootbound/internal/sandbox"
 	"github.com/rootbound/rootbound/internal/wire"
 )
 
@@ -27,6 +28,8 @@ type Command struct {
 	Env []string
 	// Dir is the working directory; "" is this program's own.
 	Dir string
+	// Confine, if set, is what the kernel holds the process to, or it is not started. Args[0] is then a path.
+	Confine *sandbox.Policy
 }
 
 // ProcessOptions of a process. The zero value works.
@@ -43,6 +46,8 @@ type ProcessOptions struct {
 	Note func(format string, args ...any)
 	// Again says whether a subscription of the client may be made again with a server that was started again; nil is always.
 	Again func(m *wire.Message) bool
+	// Confined, if set, is told what the kernel enforces, each time that a confined process was started.
+	Confined func(sandbox.Level)
 	// Exited, if set, is told when a child ended that nobody wanted to end. Lost says that the session was lost with it:
 	// a handshake server's client has to begin anew.
 	Exited func(e *ExitError, lost bool)
@@ -434,7 +439,14 @@ func startChild(command Command, o ProcessOptions) (*child, error) {
 		}
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdinR, stdoutW, o.Stderr
-	err = guard.start(cmd)
+	if command.Confine == nil {
+		err = guard.start(cmd)
+	} else {
+		var level sandbox.Level
+		if level, err = startConfined(guard, cmd, *command.Confine); err == nil && o.Confined != nil {
+			o.Confined(level)
+		}
+	}
 	stdinR.Close()
 	stdoutW.Close()
 	if err != nil {

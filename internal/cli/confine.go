@@ -1,0 +1,232 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rootbound/rootbound/internal/calllog"
+	"github.com/rootbound/rootbound/internal/config"
+	"github.com/rootbound/rootbound/internal/egress"
+	"github.com/rootbound/rootbound/internal/launch"
+	"github.com/rootbound/rootbound/internal/sandbox"
+	"github.com/rootbound/rootbound/internal/transport"
+	"github.com/rootbound/rootbound/roots"
+)
+
+// confinement is how the kernel holds the server of one run, each time that it is started. What it is configured to be
+// holds for the whole run; the roots are those of the moment.
+type confinement struct {
+	run   *running
+	plan  *config.Plan
+	level sandbox.Level
+	hosts []egress.Host
+	proxy *egress.Proxy
+	tmp   string // the server's own directory for temporary files
+	told  sync.Once
+}
+
+// newConfinement looks whether a server can be confined as the plan says. Nil is for a plan that does not say it.
+func newConfinement(plan *config.Plan) (*confinement, error) {
+	if !plan.Confine.Value {
+		return nil, nil
+	}
+	c := &confinement{plan: plan}
+	policy := sandbox.Policy{Unix: plan.AllowUnix.Value, Net: sandbox.Net{All: plan.Net.Value.All}}
+	if len(plan.Net.Value.Hosts) > 0 {
+		var err error
+		if c.hosts, err = egress.ParseHosts(plan.Net.Value.Hosts); err != nil {
+			return nil, fmt.Errorf("%s: %w", plan.Net.Origin, err)
+		}
+		policy.Net.Proxy = 1 // any: only whether it can be had is asked for
+	}
+	var err error
+	if c.level, err = policy.Able(); err != nil {
+		err = fmt.Errorf("confining the server, as %s wants: %w", plan.Confine.Origin, err)
+		if errors.Is(err, errors.ErrUnsupported) {
+			err = withHint(err, "Linux 6.2 or later can do it, with Landlock among its security modules; without confinement the server is told and checked only, and runs as you")
+		}
+		return nil, err
+	}
+	return c, nil
+}
+
+// start looks whether the command can be started confined, and makes what the server needs that is ours: a directory, and
+// the way to the hosts it may reach.
+func (c *confinement) start(r *running, command launch.Command, dir string) error {
+	c.run = r
+	if err := c.keepOwn(c.plan.Roots); err != nil {
+		return err
+	}
+	if filled, err := command.Fill(c.plan.Roots); err == nil { // else there may be something to fill in later
+		if _, err := c.needs(filled, dir); err != nil {
+			return err
+		}
+	}
+	var err error
+	if c.tmp, err = os.MkdirTemp("", "rootbound-"+filepath.Base(r.name)+"-"); err != nil {
+		return fmt.Errorf("making the server's directory for temporary files: %w", err)
+	}
+	if len(c.hosts) == 0 {
+		return nil
+	}
+	c.proxy, err = egress.Listen(c.hosts, func(a egress.Attempt) {
+		if a.Refused != "" {
+			r.report("the server wanted to connect to %q: %s", a.Host, a.Refused)
+			return
+		}
+		r.note("the server connects to %q", a.Host)
+	})
+	return err
+}
+
+func (c *confinement) close() {
+	if c.proxy != nil {
+		c.proxy.Close()
+	}
+	if err := os.RemoveAll(c.tmp); err != nil {
+		c.run.report("removing the server's temporary files: %v", err)
+	}
+}
+
+// String says for people what the kernel enforces.
+func (c *confinement) String() string {
+	text := c.level.String()
+	if len(c.hosts) > 0 {
+		var names []string
+		for _, h := range c.hosts {
+			names = append(names, h.String())
+		}
+		text = strings.Replace(text, c.level.Net.String(), "network to "+strings.Join(names, ", "), 1)
+	}
+	return text
+}
+
+// command is the server's command, confined to the roots that hold now and to what it needs to run.
+func (c *confinement) command(filled launch.Command, set roots.Set, dir string) (transport.Command, error) {
+	if err := c.keepOwn(set); err != nil {
+		return transport.Command{}, err
+	}
+	plan := c.plan
+	env, withheld := launch.Environment(os.Environ(), plan.AllowEnv.Value)
+	needs, err := c.needs(filled, dir)
+	if err != nil {
+		return transport.Command{}, err
+	}
+	c.told.Do(func() {
+		for _, note := range needs.Notes {
+			c.run.warn(note)
+		}
+		if len(withheld) > 0 {
+			c.run.warn(fmt.Sprintf("%d variables of the environment are withheld from the server; --allow-env NAME passes one", len(withheld)))
+			c.run.note("variables of the environment that the server does not get: %s", strings.Join(withheld, " "))
+		}
+	})
+	policy := sandbox.Policy{
+		Rules: rulesOf(set, needs.Files),
+		Net:   sandbox.Net{All: plan.Net.Value.All},
+		Unix:  plan.AllowUnix.Value,
+	}
+	policy.Rules = append(policy.Rules, sandbox.Rule{Path: c.tmp, Access: roots.ReadWrite})
+	for access, paths := range map[roots.Access][]string{roots.ReadOnly: plan.AllowRead.Value, roots.ReadWrite: plan.AllowWrite.Value} {
+		for _, path := range paths {
+			policy.Rules = append(policy.Rules, sandbox.Rule{Path: path, Access: access})
+		}
+	}
+	env = append(env, "TMPDIR="+c.tmp)
+	if c.proxy != nil {
+		policy.Net.Proxy = c.proxy.Port()
+		env = append(env, c.proxy.Environ()...)
+	}
+	for _, vars := range []map[string]string{needs.Command.Env, filled.Env} {
+		for k, v := range vars {
+			env = append(env, k+"="+v)
+		}
+	}
+	return transport.Command{Args: append([]string{needs.Command.Path}, needs.Command.Args...), Env: env, Dir: dir, Confine: &policy}, nil
+}
+
+// needs finds what a command needs to run, besides its roots.
+func (c *confinement) needs(filled launch.Command, dir string) (launch.Needs, error) {
+	needs, err := filled.Needs(launch.Look{Dir: dir, Getenv: os.Getenv, Net: c.plan.Net.Value.Any()}, c.plan.AllowRun.Value...)
+	if err != nil {
+		err = fmt.Errorf("finding what the confined server needs to run: %w", err)
+	}
+	return needs, err
+}
+
+// rulesOf are the rules for the roots and for what a program needs. Nothing is run from where the server can write,
+// except the files that it is known to be: only a file of its own is both.
+func rulesOf(set roots.Set, needs []launch.Need) []sandbox.Rule {
+	var rules []sandbox.Rule
+	for _, d := range set.Dirs() {
+		if d.Access != 0 {
+			rules = append(rules, sandbox.Rule{Path: d.Path, Access: d.Access})
+		}
+	}
+	for _, n := range needs {
+		if info, err := os.Stat(n.Path); err == nil && info.IsDir() && n.Execute && overlaps(set, n.Path) {
+			n.Execute = false
+		}
+		rules = append(rules, sandbox.Rule{Path: n.Path, Access: n.Access, Execute: n.Execute})
+	}
+	return rules
+}
+
+// overlaps reports whether a directory shares something with a root in which can be written.
+func overlaps(set roots.Set, dir string) bool {
+	if d, _, in := set.Match(dir); in && d.Access&roots.Write != 0 {
+		return true
+	}
+	return slices.ContainsFunc(set.Dirs(), func(d roots.Dir) bool {
+		return d.Access&roots.Write != 0 && beneath(d.Path, dir)
+	})
+}
+
+func beneath(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// keepOwn refuses roots in which lies what steers this program or its clients: the kernel cannot take a part out of a
+// directory again.
+func (c *confinement) keepOwn(set roots.Set) error {
+	refuse := func(path, what string) error {
+		d, _, in := set.Match(path)
+		if _, err := os.Lstat(path); !in || d.Access == 0 || err != nil {
+			return nil
+		}
+		return withHint(fmt.Errorf("confining the server to the root %q: %s is in it, at %q", d.Path, what, path),
+			"choose a narrower root: what is in a root is open to a confined server")
+	}
+	var faults []error
+	if path := c.run.log.Path(); path != "" {
+		faults = append(faults, refuse(filepath.Dir(path), "our log"))
+	}
+	if dir, err := calllog.DefaultDir(c.run.app.env, "linux"); err == nil {
+		faults = append(faults, refuse(filepath.Dir(dir), "our state"))
+	}
+	if file, err := c.run.app.system().UserFile(); err == nil {
+		faults = append(faults, refuse(filepath.Dir(file), "our configuration"))
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		for _, name := range clientFiles {
+			faults = append(faults, refuse(filepath.Join(home, name), "the configuration of a client"))
+		}
+	}
+	for _, err := range faults {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clientFiles are where clients keep what they start, from the home directory.
+var clientFiles = []string{
+	".claude.json", ".claude", ".cursor", ".codex", ".gemini", ".vscode", ".windsurf", ".codeium", ".config/Claude", ".config/Code", ".config/zed",
+}
