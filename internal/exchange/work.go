@@ -3,6 +3,7 @@ package exchange
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 
 	"github.com/rootbound/rootbound/internal/wire"
@@ -30,6 +31,7 @@ func Work(f func(ctx context.Context, r *Request) Outcome) Handler {
 			return
 		}
 		go func() { reply(f(ctx, r)) }()
+		runtime.Gosched() // it begins here and now: to be woken for it, another thread takes longer than most of the work does
 	})
 }
 
