@@ -197,7 +197,7 @@ func (a *app) run(ctx context.Context, f config.Flags) error {
 	process := transport.NewProcess(func() (transport.Command, error) {
 		return r.command(command, dir)
 	}, transport.ProcessOptions{
-		Strict: plan.StrictProtocol.Value, Report: r.report, Note: r.note,
+		Strict: plan.StrictProtocol.Value, Report: r.report, Note: r.note, Memory: a.eras(identity(command, cwd), r.report),
 		Again:    func(m *wire.Message) bool { return r.guard.Again(m) },
 		Confined: func(l sandbox.Level) { r.note("the server runs %s", l) },
 		Exited: func(e *transport.ExitError, lost bool) {
