@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -120,6 +121,46 @@ func exists(t *testing.T, names map[string][]string, played string) bool {
 		}
 	}
 	return slices.Contains(names[archive], name)
+}
+
+var errorRow = regexp.MustCompile("^\\| (-32[0-9]{3}) \\| (?:`([a-z /-]+)`)? ?\\|")
+
+// Each error that docs/protocol.md names is given to a client or a server, with its reason, by a transcript or a test.
+func TestErrors(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/protocol.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var played []string
+	for _, room := range []string{"guard", "transport"} {
+		for _, pattern := range []string{"testdata/*.txtar", "*_test.go"} {
+			files, _ := filepath.Glob(filepath.Join("..", room, pattern))
+			for _, file := range files {
+				text, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				played = append(played, strings.Split(string(text), "\n")...)
+			}
+		}
+	}
+	n := 0
+	for line := range strings.Lines(string(doc)) {
+		row := errorRow.FindStringSubmatch(line)
+		if row == nil {
+			continue
+		}
+		n++
+		code, reason := fmt.Sprintf(`"code":%s,"message":"`, row[1]), fmt.Sprintf(`"data":{"reason":%q`, row[2])
+		if !slices.ContainsFunc(played, func(l string) bool {
+			return strings.Contains(l, code) && (row[2] == "" || strings.Contains(l, reason))
+		}) {
+			t.Errorf("no transcript has the error %s %s", row[1], row[2])
+		}
+	}
+	if n < 20 {
+		t.Errorf("docs/protocol.md names %d errors", n)
+	}
 }
 
 func TestArchive(t *testing.T) {
