@@ -67,6 +67,7 @@ type treeView struct {
 	top *branch
 
 	hidden int // entries that are not shown
+	size   int // about so many bytes are shown
 }
 
 // branch is a directory of a tree.
@@ -88,6 +89,7 @@ func (t *treeView) visit(d *rootfs.Directory) []rootfs.Entry {
 		b.sieved = t.sieve.in(d, d.Parent.Value.(*branch).sieved)
 	}
 	var enter []rootfs.Entry
+	b.entries = make([]rootfs.Entry, 0, len(d.Entries))
 	for _, e := range d.Entries {
 		if t.sieve.leavesOut(b.sieved, e) {
 			continue
@@ -121,6 +123,7 @@ func (t *treeView) choose(most int) {
 			if most -= size; most < 0 {
 				break
 			}
+			t.size += size
 			b.shown++
 			if c := b.children[e.Name]; c != nil {
 				queue = append(queue, c)
@@ -138,18 +141,16 @@ func (t *treeView) text(w walked) string {
 	if t.top.shown == 0 {
 		return "[]"
 	}
-	var s strings.Builder
-	t.write(&s, t.top, w.start)
-	return s.String()
+	return string(t.append(make([]byte, 0, t.size+100), t.top, w.start))
 }
 
-// write writes the entries of a branch as an array. Dir is its absolute path.
-func (t *treeView) write(s *strings.Builder, b *branch, dir string) {
-	in := strings.Repeat(" ", indent(b.depth))
-	s.WriteString("[")
+// append appends the entries of a branch as an array. Dir is its absolute path.
+func (t *treeView) append(s []byte, b *branch, dir string) []byte {
+	in := "\n" + strings.Repeat(" ", indent(b.depth))
+	s = append(s, '[')
 	for i, e := range b.entries[:b.shown] {
 		if i > 0 {
-			s.WriteByte(',')
+			s = append(s, ',')
 		}
 		name := e.Name
 		if !utf8.ValidString(name) {
@@ -159,30 +160,32 @@ func (t *treeView) write(s *strings.Builder, b *branch, dir string) {
 		if e.Type == fs.ModeDir {
 			kind = "directory"
 		}
-		fmt.Fprintf(s, "\n%s{\n%s  \"name\": %s,\n%s  \"type\": %q", in, in, wire.Quote(name), in, kind)
+		s = append(append(append(s, in...), '{'), in...)
+		s = append(wire.AppendQuote(append(s, `  "name": `...), name), ',')
+		s = append(append(append(append(s, in...), `  "type": "`...), kind...), '"')
 		if kind == "directory" {
-			t.writeChildren(s, b, e, in, dir)
+			s = t.appendChildren(s, b, e, in, dir)
 		}
-		fmt.Fprintf(s, "\n%s}", in)
+		s = append(append(s, in...), '}')
 	}
 	if b.shown > 0 {
-		fmt.Fprintf(s, "\n%s", in[2:])
+		s = append(s, in[:len(in)-2]...)
 	}
-	s.WriteByte(']')
+	return append(s, ']')
 }
 
-func (t *treeView) writeChildren(s *strings.Builder, b *branch, e rootfs.Entry, in, dir string) {
+func (t *treeView) appendChildren(s []byte, b *branch, e rootfs.Entry, in, dir string) []byte {
 	if t.depth > 0 && b.depth+1 >= t.depth {
-		return // nobody has looked
+		return s // nobody has looked
 	}
-	fmt.Fprintf(s, ",\n%s  \"children\": ", in)
+	s = append(append(append(s, ','), in...), `  "children": `...)
 	c, note := b.children[e.Name], ""
 	switch {
 	case c == nil:
-		s.WriteString("[]")
+		s = append(s, "[]"...)
 		note = "it was not looked at"
 	default:
-		t.write(s, c, joined(dir, e.Name))
+		s = t.append(s, c, joined(dir, e.Name))
 		switch hidden := len(c.entries) - c.shown; {
 		case c.err != nil:
 			note = "it cannot be entered: " + reason(c.err)
@@ -191,8 +194,9 @@ func (t *treeView) writeChildren(s *strings.Builder, b *branch, e rootfs.Entry, 
 		}
 	}
 	if note != "" {
-		fmt.Fprintf(s, ",\n%s  \"note\": %s", in, wire.Quote(note))
+		s = wire.AppendQuote(append(append(append(s, ','), in...), `  "note": `...), note)
 	}
+	return s
 }
 
 // note says what the tree leaves out, "" when that is nothing.
