@@ -39,21 +39,22 @@ func (r *Reader) Next() ([]byte, error) {
 
 func (r *Reader) next() ([]byte, error) {
 	part, err := r.src.ReadSlice('\n')
-	if err == nil {
+	if err == nil && len(part) <= r.limit {
 		return join(nil, part), nil
 	}
 	var chunks [][]byte
 	for size := 0; ; {
-		size += len(part)
+		size += len(bytes.TrimSuffix(part, []byte("\n")))
+		ended := err == nil || errors.Is(err, io.EOF)
 		switch {
 		case errors.Is(err, io.EOF) && size == 0:
 			return nil, io.EOF
-		case err == nil, errors.Is(err, io.EOF):
-			return join(chunks, part), nil
-		case !errors.Is(err, bufio.ErrBufferFull):
+		case !ended && !errors.Is(err, bufio.ErrBufferFull):
 			return nil, err
 		case size > r.limit:
-			return nil, r.skip(append(chunks, part))
+			return nil, r.skip(append(chunks, part), ended)
+		case ended:
+			return join(chunks, part), nil
 		}
 		chunks = append(chunks, bytes.Clone(part))
 		part, err = r.src.ReadSlice('\n')
@@ -74,26 +75,26 @@ func join(chunks [][]byte, last []byte) []byte {
 	return append(append(line, last...), '\n')[:size]
 }
 
-// skip goes to the end of a line that is too long, looking for its id on the way.
-func (r *Reader) skip(read [][]byte) error {
+// skip goes to the end of a line that is too long, where it has not ended yet, looking for its id on the way.
+func (r *Reader) skip(read [][]byte, ended bool) error {
 	var f finder
 	for _, c := range read {
 		f.scan(c)
 	}
-	for {
+	for !ended {
 		part, err := r.src.ReadSlice('\n')
 		f.scan(part)
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
+		switch {
+		case err == nil, errors.Is(err, io.EOF):
+			ended = true
+		case !errors.Is(err, bufio.ErrBufferFull):
 			return err
 		}
-		return &Refusal{
-			Code:   CodeInvalidRequest,
-			ID:     f.id(),
-			Kind:   f.kind(),
-			Reason: fmt.Sprintf("a message longer than %d bytes", r.limit),
-		}
+	}
+	return &Refusal{
+		Code:   CodeInvalidRequest,
+		ID:     f.id(),
+		Kind:   f.kind(),
+		Reason: fmt.Sprintf("a message longer than %d bytes", r.limit),
 	}
 }

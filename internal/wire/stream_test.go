@@ -40,6 +40,37 @@ func TestReaderCutsLinesAndGoesOnAfterOneThatIsTooLong(t *testing.T) {
 	}
 }
 
+// FuzzReader holds the reader to what a split at the line ends gives, however the stream comes in: no line over the limit is
+// kept, every other comes whole and in its place.
+func FuzzReader(f *testing.F) {
+	f.Add([]byte("a\n\r\nbcd\n"), 2, 1)
+	f.Add([]byte(`{"id":1,"x":"`+strings.Repeat("y", 100)+"\"}\nlast"), 50, 700)
+	f.Fuzz(func(t *testing.T, text []byte, limit, repeat int) {
+		limit, repeat = max(1, limit%(200<<10)), max(1, repeat%1000)
+		if len(text)*repeat > 1<<20 {
+			return
+		}
+		in := bytes.Repeat(text, repeat) // lines that are longer than any buffer
+		r := NewReader(iotest.HalfReader(bytes.NewReader(in)), limit)
+		for i, want := range bytes.Split(in, []byte("\n")) {
+			if len(want) <= limit && len(bytes.TrimSpace(want)) == 0 {
+				continue
+			}
+			got, err := r.Next()
+			var refused *Refusal
+			switch {
+			case len(want) > limit && !errors.As(err, &refused):
+				t.Fatalf("line %d of %d bytes came with the limit %d: %d bytes, %v", i, len(want), limit, len(got), err)
+			case len(want) <= limit && (err != nil || !bytes.Equal(got, want)):
+				t.Fatalf("line %d: %.100q, %v, want %.100q", i, got, err, want)
+			}
+		}
+		if line, err := r.Next(); err != io.EOF {
+			t.Fatalf("at the end: %.100q, %v", line, err)
+		}
+	})
+}
+
 // blockingWriter takes nothing until it is released.
 type blockingWriter struct {
 	release chan struct{}
