@@ -145,9 +145,21 @@ func appendParams(b, params []byte) []byte {
 	return append(b, '}')
 }
 
-// NewResult makes a response with a result, which may be given in parts: they are copied once.
+// longMade is the length from which on what this program wrote is not scanned again, which would take longer than to write it.
+const longMade = 64 << 10
+
+// NewResult makes a response with a result, which may be given in parts: they are copied once. The id and the parts together
+// must be valid JSON on one line.
 func NewResult(id []byte, result ...[]byte) *Message {
-	return made(newResponse(id, "result", result...))
+	b := newResponse(id, "result", result...)
+	if len(b) < longMade || id == nil {
+		return made(b)
+	}
+	m := &Message{raw: b, kind: Response}
+	m.id.Start = len(`{"jsonrpc":"2.0","id":`)
+	m.id.End = m.id.Start + len(id)
+	m.result = Span{m.id.End + len(`,"result":`), len(b) - 1}
+	return m
 }
 
 // NewError makes a response with an error. Data may be nil.

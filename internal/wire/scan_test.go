@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -368,5 +370,20 @@ func benchScan(b *testing.B, name string, p []byte) {
 				}
 			}
 		})
+	}
+}
+
+// A long result is not scanned when it is made, and has to be as if it were.
+func TestLongResult(t *testing.T) {
+	long := append(Quote(strings.Repeat("ä\n", longMade)), '}')
+	for _, id := range []string{`7`, `"a\u0062"`, `1e0`} {
+		made := NewResult([]byte(id), []byte(`{"a":`), long)
+		want, err := Scan(slices.Clone(made.Bytes()), Strict)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(*made, want) {
+			t.Errorf("id %s: its parts are %v %v, and %v %v when it is scanned", id, made.id, made.result, want.id, want.result)
+		}
 	}
 }
