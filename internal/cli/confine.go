@@ -12,6 +12,7 @@ import (
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/config"
 	"github.com/rootbound/rootbound/internal/egress"
+	"github.com/rootbound/rootbound/internal/guard"
 	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/sandbox"
 	"github.com/rootbound/rootbound/internal/transport"
@@ -66,6 +67,9 @@ func (c *confinement) start(r *running, command launch.Command, dir string) erro
 		if _, err := c.needs(filled, dir); err != nil {
 			return err
 		}
+	}
+	for _, note := range c.open(c.plan.Roots) {
+		r.warn(note)
 	}
 	var err error
 	if c.tmp, err = os.MkdirTemp("", "rootbound-"+filepath.Base(r.name)+"-"); err != nil {
@@ -224,6 +228,26 @@ func (c *confinement) keepOwn(set roots.Set) error {
 		}
 	}
 	return nil
+}
+
+// open says what is in the roots, and open to the server, though it is not meant to be: the kernel cannot take a part out
+// of a directory again.
+func (c *confinement) open(set roots.Set) []string {
+	var notes []string
+	for _, inner := range set.Dirs() {
+		for _, outer := range set.Dirs() {
+			if more := outer.Access &^ inner.Access; more != 0 && inner.Path != outer.Path && beneath(inner.Path, outer.Path) {
+				notes = append(notes, fmt.Sprintf("%s (%s) lies in %s (%s), and to the kernel it is open as that is: only calls are held to less",
+					inner.Path, guard.LogDir(inner).Access, outer.Path, guard.LogDir(outer).Access))
+			}
+		}
+	}
+	for _, file := range c.plan.Files {
+		if d, _, in := set.Match(file); in && d.Access&roots.Write != 0 {
+			notes = append(notes, fmt.Sprintf("the configuration %s lies in a root, where the server can change it", file))
+		}
+	}
+	return notes
 }
 
 // clientFiles are where clients keep what they start, from the home directory.
