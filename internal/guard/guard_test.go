@@ -79,7 +79,7 @@ func (w *world) set(t *testing.T, specs ...string) roots.Set {
 
 // options are what the first lines of a transcript say: "#! roots A B:ro", "#! mode accept", "#! quiet", "#! strict",
 // "#! consent A", "#! own A/FILE", "#! elsewhere", "#! default TOOL ARG VALUE"; "#! restart" for a server that can be started
-// again, "#! log broken" for a log that takes nothing.
+// again, with "narrowed" one that is when roots are taken away, too; "#! log broken" for a log that takes nothing.
 func (w *world) options(t *testing.T, tr mcptest.Transcript) guard.Options {
 	o := guard.Options{Server: server.Name, Consent: w.consents.Watch(server), Process: pathargs.Process{Dir: w.names["A"], Home: w.names["OUT"]}}
 	for _, words := range tr.Options() {
@@ -107,6 +107,7 @@ func (w *world) options(t *testing.T, tr mcptest.Transcript) guard.Options {
 			w.broken = words[1] == "broken"
 		case "restart":
 			w.restart = true
+			o.RestartNarrowed = len(words) > 1 && words[1] == "narrowed"
 		case "elsewhere":
 			o.Paths.Where = pathargs.Elsewhere
 		case "default":

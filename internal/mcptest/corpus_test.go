@@ -40,7 +40,7 @@ var corpus = []struct{ peer, played string }{
 	{"tells progress of nobody", "transport/odd-servers/progress"},
 	{"is none", "transport/odd-servers/echo"},
 	{"ends at once, or in mid-call", "transport/odd-servers/ends-at-once transport/odd-servers/refusals"},
-	{"asks for its roots when it is told, when it is called, or never", "guard/lists/narrow guard/changes/switch-busy guard/changes/restart-accepted"},
+	{"asks for its roots when it is told, when it is called, or never", "guard/lists/narrow guard/changes/switch-busy guard/changes/restart-accepted guard/changes/restart-narrowed"},
 
 	// Ids, methods and members.
 	{"has ids of every form", "transport/ids/of-requests transport/ids/of-questions transport/ids/spelled-otherwise"},
