@@ -2,7 +2,9 @@ package transport
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rootbound/rootbound/internal/mcptest"
@@ -13,11 +15,13 @@ import (
 func TestLongLines(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 11<<20)
+	answer := `{"result":{"protocolVersion":"2025-11-25","x":"` + long + `"},"jsonrpc":"2.0","id":1}`
+	var told reports
 	mcptest.Play(t, `
 C> {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}
 S< {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}
-S> {"result":{"protocolVersion":"2025-11-25","x":"`+long+`"},"jsonrpc":"2.0","id":1}
-C< {"result":{"protocolVersion":"2025-11-25","x":"`+long+`"},"jsonrpc":"2.0","id":1}
+S> `+answer+`
+C< `+answer+`
 C> {"jsonrpc":"2.0","id":2,"method":"ping"}
 S< {"jsonrpc":"2.0","id":2,"method":"ping"}
 S> {"result":{"x":"`+long+long+`","id":9},"jsonrpc":"2.0","id":2}
@@ -26,7 +30,38 @@ C> {"jsonrpc":"2.0","id":3,"method":"ping"}
 S< {"jsonrpc":"2.0","id":3,"method":"ping"}
 S> {"jsonrpc":"2.0","id":3,"result":{}}
 C< {"jsonrpc":"2.0","id":3,"result":{}}
-`, nil, passthrough(ProcessOptions{Limit: 16 << 20}))
+`, nil, passthrough(ProcessOptions{Limit: 16 << 20, Report: told.add}))
+	told.must(t, fmt.Sprintf("the server sent a message of %d bytes; many clients end the connection at 10485760", len(answer)))
+}
+
+// Text that a server prints between its messages is told, and what else of it is refused.
+func TestWhatIsRefusedOfAServerIsTold(t *testing.T) {
+	t.Parallel()
+	var told reports
+	transcript(t, "odd-servers", "refusals").Play(t, nil, passthrough(ProcessOptions{Report: told.add}))
+	told.must(t, "the server wrote a line to stdout that is no message; it was dropped (such lines belong on stderr)")
+	told.must(t, `the server answered "99", which is not open; the answer was dropped`)
+}
+
+// reports are what was reported.
+type reports struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (r *reports) add(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines = append(r.lines, fmt.Sprintf(format, args...))
+}
+
+func (r *reports) must(t *testing.T, line string) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Contains(r.lines, line) {
+		t.Errorf("%q was not reported, but %q", line, r.lines)
+	}
 }
 
 // A server that asks and asks, and a client that does not answer: the questions that are kept are bounded, and one that is
