@@ -416,7 +416,7 @@ func TestNothingIsStartedUnconfined(t *testing.T) {
 		set  func(*guardOrder)
 		want string
 	}{
-		{"no Landlock", func(o *guardOrder) { o.Masked = "guard" }, "this kernel has no Landlock, or it is switched off: unsupported operation"},
+		{"no Landlock", func(o *guardOrder) { o.Masked = "guard" }, "this kernel has no Landlock, or a container hides it (function not implemented): unsupported operation"},
 		{"no Landlock in the stage", func(o *guardOrder) { o.Masked = "stage" }, "confining the program: restricting files with Landlock: "},
 		{"a root that is gone", func(o *guardOrder) {
 			o.Policy.Rules = append(o.Policy.Rules, Rule{Path: "/nowhere", Access: roots.ReadOnly})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
 
 	"github.com/rootbound/rootbound/roots"
 )
@@ -40,8 +41,10 @@ const unixSockets = 9
 func Supported() (Level, error) {
 	version, err := ll.LandlockGetABIVersion()
 	switch {
+	case errors.Is(err, unix.EOPNOTSUPP):
+		return Level{}, fmt.Errorf("Landlock is switched off on this kernel (its parameter lsm= does not name it): %w", errors.ErrUnsupported)
 	case err != nil:
-		return Level{}, fmt.Errorf("this kernel has no Landlock, or it is switched off: %w", errors.ErrUnsupported)
+		return Level{}, fmt.Errorf("this kernel has no Landlock, or a container hides it (%v): %w", err, errors.ErrUnsupported)
 	case version < oldest:
 		return Level{}, fmt.Errorf("the Landlock of this kernel is too old (%d, and %d is needed): %w", version, oldest, errors.ErrUnsupported)
 	}
