@@ -2,7 +2,6 @@ package transport
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,13 +28,14 @@ func alive(pid int) bool {
 func TestNoOrphans(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		end  func(guard *exec.Cmd, stdin io.Closer, pids []int)
+		end  func(guard *exec.Cmd, client *os.Process, pids []int)
 		// detached says that also what left the process group must end.
 		detached bool
 	}{
-		{"client closes", func(g *exec.Cmd, in io.Closer, _ []int) { in.Close() }, true},
-		{"server killed", func(g *exec.Cmd, in io.Closer, pids []int) { syscall.Kill(pids[2], syscall.SIGKILL); in.Close() }, true},
-		{"guard killed", func(g *exec.Cmd, in io.Closer, _ []int) { g.Process.Kill() }, false},
+		{"client ends", func(_ *exec.Cmd, c *os.Process, _ []int) { c.Signal(syscall.SIGTERM) }, true},
+		{"client killed", func(_ *exec.Cmd, c *os.Process, _ []int) { c.Kill() }, true},
+		{"server killed", func(_ *exec.Cmd, c *os.Process, pids []int) { syscall.Kill(pids[2], syscall.SIGKILL); c.Kill() }, true},
+		{"guard killed", func(g *exec.Cmd, _ *os.Process, _ []int) { g.Process.Kill() }, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -43,17 +43,25 @@ func TestNoOrphans(t *testing.T) {
 			exe, _ := os.Executable()
 			guard := exec.Command(exe)
 			guard.Env = append(os.Environ(), "TRANSPORT_TEST_GUARD="+path)
-			in, err := guard.StdinPipe()
+			in, out, err := os.Pipe()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := guard.Start(); err != nil {
-				t.Fatal(err)
+			guard.Stdin = in
+			// The client is who holds the other end of the guard's input.
+			client := exec.Command("sh", "-c", `printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}'; exec sleep 600`)
+			client.Stdout = out
+			for _, cmd := range []*exec.Cmd{guard, client} {
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				defer cmd.Wait()
+				defer cmd.Process.Kill()
 			}
-			defer guard.Process.Kill()
-			io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`+"\n")
+			in.Close()
+			out.Close()
 			pids := waitPids(t, path)
-			tt.end(guard, in, pids)
+			tt.end(guard, client.Process, pids)
 			guard.Wait()
 			for i, pid := range pids {
 				if i == 1 && !tt.detached {
