@@ -65,7 +65,7 @@ func (c *call) readMedia(arg string) ([]byte, error) {
 	if err != nil {
 		return nil, c.explain(opRead, path, err)
 	}
-	kind, known := embedded[strings.ToLower(filepath.Ext(path))]
+	kind, known := embedded[strings.ToLower(filepath.Ext(filepath.Base(path)[1:]))] // ".png" is a name without an ending
 	b := make([]byte, 0, base64.StdEncoding.EncodedLen(len(data))+3*len(path)+200)
 	if known {
 		form, _, _ := strings.Cut(kind, "/")

@@ -18,7 +18,7 @@ import (
 // https://github.com/modelcontextprotocol/servers/issues/4029: what is no image and no sound comes as a valid block too.
 func TestReadMediaFile(t *testing.T) {
 	w := tree(t, map[string]string{
-		"R/p.png": "xyz", "R/p.PNG": "xyz", "R/s.mp3": "xyz", "R/v.svg": "xyz", "R/empty.gif": "", "R/p q#é.bin": "xyz", "R/a": "xyz",
+		"R/p.png": "xyz", "R/p.PNG": "xyz", "R/s.mp3": "xyz", "R/v.svg": "xyz", "R/empty.gif": "", "R/p q#é.bin": "xyz", "R/a": "xyz", "R/.png": "xyz",
 		"R/link.png": "-> a", "R/sub/": "", "R/out.png": "-> ../canary", "canary": canary,
 	})
 	set := roots.NewSet(resolve(t, w+"/R", roots.ReadOnly))
@@ -33,7 +33,8 @@ func TestReadMediaFile(t *testing.T) {
 		"empty.gif": `[{"type":"image","data":"","mimeType":"image/gif"}]`,
 		"p q#é.bin": resource("p%20q%23%C3%A9.bin"),
 		"a":         resource("a"),
-		"link.png":  resource("a"), // what counts is the name of what is read
+		".png":      resource(".png"), // a name without an ending
+		"link.png":  resource("a"),    // what counts is the name of what is read
 		"sub":       `[{"type":"text","text":"EISDIR: illegal operation on a directory, read"}]`,
 		"nope":      `[{"type":"text","text":"ENOENT: no such file or directory, open '` + w + `/R/nope'"}]`,
 		"out.png":   `[{"type":"text","text":"Access denied - symlink target outside allowed directories, or missing: ` + w + `/R/out.png not in ` + w + `/R"}]`,
