@@ -113,7 +113,7 @@ func (f *FS) take(p place, do func(d directory, name string, info fs.FileInfo) e
 func (f *FS) holdsRoot(p place, info fs.FileInfo) bool {
 	here := p.position()
 	return slices.ContainsFunc(f.roots, func(r *root) bool {
-		return r.only == "" && r.is != nil && sameFile(info, r.is) ||
+		return r.only == "" && sameFile(info, r.is) ||
 			slices.ContainsFunc(r.spellings, func(s position) bool { return f.within(s, here) })
 	})
 }

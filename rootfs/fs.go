@@ -66,7 +66,7 @@ type FS struct {
 type root struct {
 	directory // nil when the root allows nothing: a hole in another
 	dir       roots.Dir
-	is        fs.FileInfo // of the directory that is held open
+	is        fs.FileInfo // of the directory that is held open, or of the hole; nil for a hole where nothing is
 	at        position    // of that directory
 	only      string      // the one name in it that counts, when the root is a file
 	spellings []position  // of the root, in every spelling

@@ -474,6 +474,44 @@ func TestHoleMoved(t *testing.T) {
 	})
 }
 
+// Where a hole is nothing may be, now or later: what a root that has gone leaves in another.
+func TestHoleGone(t *testing.T) {
+	everyOne(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
+		w := tree(t, map[string]string{"R/d/e/f": "x"})
+		r := filepath.Join(w, "R")
+		hole := filepath.Join(r, "d", "hole")
+		f := open(t, Options{}, dir(t, r, roots.ReadWrite), roots.Dir{Path: hole, Spellings: []string{hole}})
+		if got := read(t, f, "d/e/f"); got != "x" {
+			t.Errorf("reading beside it = %q", got)
+		}
+		n := 0
+		if _, err := f.Walk(t.Context(), ".", WalkOptions{Workers: 1}, func(d *Directory) []Entry { n++; return d.Entries }); err != nil || n != 3 {
+			t.Errorf("walking: %d directories, %v", n, err)
+		}
+		for what, err := range map[string]error{
+			"making it": f.MkdirAll("d/hole"), "making in it": f.MkdirAll("d/hole/x"), "moving to it": f.Move("d/e", "d/hole"), "moving what it is in": f.Move("d", "g"),
+		} {
+			if !errors.Is(err, OutsideRoots) && !errors.Is(err, IsRoot) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if err := os.Mkdir(hole, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.ReadDir("d/hole"); !errors.Is(err, OutsideRoots) {
+			t.Errorf("listing what is in its place: %v", err)
+		}
+		if _, err := f.Walk(t.Context(), ".", WalkOptions{}, func(d *Directory) []Entry {
+			if d.Path == "d/hole" && !errors.Is(d.Err, OutsideRoots) {
+				t.Errorf("entering what is in its place: %v", d.Err)
+			}
+			return d.Entries
+		}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestClosed(t *testing.T) {
 	everyOne(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
 		w := tree(t, map[string]string{"R/f": "x"})

@@ -37,8 +37,11 @@ func identify(_ string, info fs.FileInfo) roots.FileID {
 	return roots.FileID{}
 }
 
-// sameFile knows also the infos that os.SameFile does not.
+// sameFile knows also the infos that os.SameFile does not. Nil is no file.
 func sameFile(a, b fs.FileInfo) bool {
+	if a == nil || b == nil {
+		return false
+	}
 	id := identify("", a)
 	return id != roots.FileID{} && id == identify("", b)
 }

@@ -40,6 +40,7 @@ func identify(path string, _ fs.FileInfo) roots.FileID {
 	}
 }
 
+// sameFile is false of nil.
 func sameFile(a, b fs.FileInfo) bool { return os.SameFile(a, b) }
 
 // split cuts a path into its elements, "." and ".." kept, and says what it starts from: a volume with a backslash, or
