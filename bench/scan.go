@@ -28,6 +28,8 @@ var scanBudgets = []struct {
 	{"dense/1024", "1 KB, like an answer to tools/list", 5, true, 0},
 	{"dense/1048576", "1 MB, like an answer to tools/list", 4000, true, 0},
 	{"wide/60000", "60,000 names in one object", 50_000, false, 16},
+	{"deep/900", "900 objects in each other", 0, false, 0},
+	{"deep/9000", "9,000 objects in each other", 0, false, 0},
 }
 
 func scan(b *bench) ([]result, error) {

@@ -346,6 +346,8 @@ func payload(kind string, size int) []byte {
 			fmt.Fprintf(&b, `"name%d":%d`, i, i)
 		}
 		b.WriteString(`}}`)
+	case "deep":
+		fmt.Fprintf(&b, `{"jsonrpc":"2.0","id":1,"result":%s0%s}`, strings.Repeat(`{"name":`, size), strings.Repeat("}", size))
 	}
 	return b.Bytes()
 }
@@ -357,6 +359,9 @@ func BenchmarkScan(b *testing.B) {
 		}
 	}
 	benchScan(b, "wide/60000", payload("wide", 60000))
+	for _, depth := range []int{900, 9000} {
+		benchScan(b, fmt.Sprintf("deep/%d", depth), payload("deep", depth))
+	}
 }
 
 func benchScan(b *testing.B, name string, p []byte) {
