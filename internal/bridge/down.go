@@ -153,6 +153,9 @@ func (d *Down) behind(r *exchange.Request, margin time.Duration, f func()) {
 // Handle implements exchange.Handler.
 func (d *Down) Handle(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
 	if r.Msg.Kind() != wire.Request {
+		if r.Msg.Method() == "notifications/cancelled" && !d.has(r) {
+			return // a listen request, or what the server never had
+		}
 		c := *r
 		c.Era = exchange.Legacy
 		if p := r.Msg.Params(); p != nil {
@@ -309,6 +312,15 @@ func (d *Down) enter(r *exchange.Request) {
 		p.stop()
 		hub{d}.Ask(p.ctx, []exchange.Question{p.question}, p.answer)
 	}
+}
+
+// has reports whether the request that a cancellation names is open.
+func (d *Down) has(cancelled *exchange.Request) bool {
+	id, _ := wire.Get(cancelled.Msg.Params(), "requestId")
+	key := wire.IDKey(id)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.ContainsFunc(d.open, func(r *exchange.Request) bool { return r.Msg.Key() == key })
 }
 
 func (d *Down) leave(r *exchange.Request) {

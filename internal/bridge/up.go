@@ -34,7 +34,7 @@ type upSession struct {
 	mu                        sync.Mutex
 	capabilities, info, level []byte
 	discovered                []byte            // what the server said of itself, nil before
-	tries                     map[string][]byte // under which id a request is with the server, by the client's, where they differ
+	tries                     map[string][]byte // under which id a request is with the server, by the client's
 
 	caller    exchange.Caller // of the session's own listen request
 	listening *upListener     // the listen request that the server has; nil when there is none
@@ -216,11 +216,9 @@ func (u *Up) initialize(ctx context.Context, r *exchange.Request, st *upSession,
 // request in the client's words.
 func (u *Up) try(ctx context.Context, r, first *exchange.Request, st *upSession, reply func(exchange.Outcome), round int) {
 	key := first.Msg.Key()
-	if round > 1 {
-		st.mu.Lock()
-		st.tries[key] = r.Msg.ID()
-		st.mu.Unlock()
-	}
+	st.mu.Lock()
+	st.tries[key] = r.Msg.ID()
+	st.mu.Unlock()
 	u.next.Handle(ctx, r, func(o exchange.Outcome) {
 		st.mu.Lock()
 		delete(st.tries, key)
@@ -317,17 +315,17 @@ var cached = map[string]bool{
 	"resources/read": true,
 }
 
-// cancelled passes a cancellation on under the id that the server knows. What the client is being asked for is with no
-// server: its context has ended.
+// cancelled passes a cancellation on under the id that the server knows. What its client is being asked for is not with the
+// server: there the end of its context is all.
 func (u *Up) cancelled(r *exchange.Request, st *upSession) {
 	id, _ := wire.Get(r.Msg.Params(), "requestId")
 	st.mu.Lock()
 	now := st.tries[wire.IDKey(id)]
 	st.mu.Unlock()
-	c := r.With(r.Msg)
-	if now != nil {
-		c.Msg = r.Msg.WithParams(wire.SetMember(r.Msg.Params(), now, "requestId"))
+	if now == nil {
+		return
 	}
+	c := r.With(r.Msg.WithParams(wire.SetMember(r.Msg.Params(), now, "requestId")))
 	c.Era = exchange.Modern
 	u.next.Handle(r.Session.Context(), c, func(exchange.Outcome) {})
 }

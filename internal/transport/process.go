@@ -313,6 +313,8 @@ func (p *Process) isModern(id []byte, kind wire.Kind) bool {
 		return p.modern.Late(key) && !p.legacy.Has(key)
 	case legacy == bridged || modern == bridged:
 		return legacy == bridged
+	case !named && modern == direct && !p.legacy.Greeted():
+		return true
 	}
 	return p.modern.Open() > 0 && p.legacy.Open() == 0 && (kind == wire.Response || !p.legacy.Greeted())
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/mcptest"
 )
 
@@ -65,22 +66,59 @@ func passthrough(o ProcessOptions) mcptest.Guard {
 	}
 }
 
-// options are what the first lines of a transcript say: "#! strict", "#! probe 100ms".
+// options are what the first lines of a transcript say: "#! strict", "#! probe 100ms", "#! greet 100ms", "#! remembers legacy".
 func options(t *testing.T, tr mcptest.Transcript) (o ProcessOptions) {
 	for _, words := range tr.Options() {
 		switch words[0] {
 		case "strict":
 			o.Strict = true
-		case "probe":
-			var err error
-			if o.ProbeTimeout, err = time.ParseDuration(words[1]); err != nil {
+		case "probe", "greet":
+			d, err := time.ParseDuration(words[1])
+			if err != nil {
 				t.Fatal(err)
 			}
+			if words[0] == "probe" {
+				o.ProbeTimeout = d
+			} else {
+				o.GreetTimeout = d
+			}
+		case "remembers":
+			only := exchange.Legacy
+			if words[1] == exchange.Modern.String() {
+				only = exchange.Modern
+			}
+			o.Memory = &memory{only: only, server: "s 1", known: true}
 		default:
 			t.Fatalf("unknown option %q", words)
 		}
 	}
 	return o
+}
+
+// memory remembers for as long as a test.
+type memory struct {
+	mu     sync.Mutex
+	only   exchange.Era
+	server string
+	known  bool
+}
+
+func (m *memory) Recall() (exchange.Era, string, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.only, m.server, m.known
+}
+
+func (m *memory) Remember(only exchange.Era, server string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.only, m.server, m.known = only, server, true
+}
+
+func (m *memory) Forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.known = false
 }
 
 func TestTranscripts(t *testing.T) {
