@@ -16,6 +16,7 @@ var corpus = []struct{ peer, played string }{
 	// Servers, as a client of the stateless era meets them.
 	{"refuses server/discover with -32601", "transport/eras/fallback"},
 	{"refuses server/discover with -32602, or another code", "transport/eras/refused-otherwise"},
+	{"refuses a revision and names another one of the same era", "transport/eras/unsupported-revision"},
 	{"says nothing to server/discover", "transport/eras/silent"},
 	{"ends on server/discover", "transport/eras/exit-on-discover"},
 	{"refuses with the id null, or none", "transport/eras/nameless transport/odd-servers/null-id transport/odd-servers/null-id-modern"},
