@@ -58,8 +58,8 @@ type nameSearch struct {
 
 // foundIn is what was found in one directory.
 type foundIn struct {
-	dir   string // beneath the start
-	names []string
+	dir   string   // beneath the start
+	names []string // in order
 }
 
 // searchAt is where a search is in a directory.
@@ -101,6 +101,7 @@ func (s *nameSearch) visit(d *rootfs.Directory) []rootfs.Entry {
 	if names == nil {
 		return enter
 	}
+	slices.Sort(names)
 	s.mu.Lock()
 	s.found = append(s.found, &foundIn{d.Path, names})
 	s.mu.Unlock()
@@ -117,12 +118,12 @@ func (s *nameSearch) leadsInside(d *rootfs.Directory, name string) bool {
 // text is the answer: the paths in order, each directory before what is in it, and what is missing.
 func (s *nameSearch) text(w walked) string {
 	var b strings.Builder
-	left := 0
+	left := s.hits.Load()
 	for p := range ordered(s.found) {
 		if b.Len() >= maxFound {
-			left++
-			continue
+			break
 		}
+		left--
 		b.WriteString(show(joined(w.start, p)))
 		b.WriteByte('\n')
 	}
@@ -130,7 +131,7 @@ func (s *nameSearch) text(w walked) string {
 		b.WriteString("No matches found\n")
 	}
 	if left > 0 {
-		fmt.Fprintf(&b, "%s not listed, because one answer carries at most %d bytes of them.\n", plural(int64(left), "more match is", "more matches are"), maxFound)
+		fmt.Fprintf(&b, "%s not listed, because one answer carries at most %d bytes of them.\n", plural(left, "more match is", "more matches are"), maxFound)
 	}
 	switch {
 	case s.hits.Load() >= maxHits:
@@ -146,26 +147,52 @@ func (s *nameSearch) text(w walked) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// ordered yields the paths that were found, beneath the start: by name, and each directory before what is in it.
+// ordered yields the paths that were found, beneath the start: by name, and each directory before what is in it. Only the
+// directories are sorted, and what is in them comes in between, since there may be very many.
 func ordered(found []*foundIn) func(yield func(string) bool) {
-	type item struct{ dir, name string }
 	return func(yield func(string) bool) {
-		var list []item
-		for _, f := range found {
-			for _, name := range f.names {
-				list = append(list, item{f.dir, name})
+		slices.SortFunc(found, func(a, b *foundIn) int { return comparePaths(a.dir, b.dir) })
+		var open []foundIn // the directory that we are in and those above it, with the names that are still to come
+		upTo := func(last string) bool {
+			top := &open[len(open)-1]
+			for len(top.names) > 0 && (last == "" || top.names[0] <= last) {
+				if !yield(path.Join(top.dir, top.names[0])) {
+					return false
+				}
+				top.names = top.names[1:]
 			}
+			return true
 		}
-		slices.SortFunc(list, func(a, b item) int {
-			if a.dir == b.dir {
-				return strings.Compare(a.name, b.name)
+		for _, f := range found {
+			for len(open) > 0 {
+				rest, beneath := beneathDir(f.dir, open[len(open)-1].dir)
+				first, _, _ := strings.Cut(rest, "/")
+				if !upTo(first) {
+					return
+				}
+				if beneath {
+					break
+				}
+				open = open[:len(open)-1]
 			}
-			return comparePaths(path.Join(a.dir, a.name), path.Join(b.dir, b.name))
-		})
-		for _, i := range list {
-			if !yield(path.Join(i.dir, i.name)) {
+			open = append(open, *f)
+		}
+		for ; len(open) > 0; open = open[:len(open)-1] {
+			if !upTo("") {
 				return
 			}
 		}
 	}
+}
+
+// beneathDir returns the path of a directory beneath another one, "" when it is not there.
+func beneathDir(dir, above string) (rest string, ok bool) {
+	if above == "" {
+		return dir, true
+	}
+	rest, ok = strings.CutPrefix(dir, above)
+	if !ok || !strings.HasPrefix(rest, "/") {
+		return "", false
+	}
+	return rest[1:], true
 }

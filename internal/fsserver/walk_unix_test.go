@@ -215,10 +215,12 @@ func TestTreesThatDoNotFit(t *testing.T) {
 
 func TestSearchesSayWhatIsMissing(t *testing.T) {
 	long := strings.Repeat("d", 250)
-	s := &nameSearch{}
+	in := &foundIn{dir: long}
 	for i := range 20_000 {
-		s.found = append(s.found, &foundIn{dir: long, names: []string{fmt.Sprintf("%05d", i)}})
+		in.names = append(in.names, fmt.Sprintf("%05d", i))
 	}
+	s := &nameSearch{found: []*foundIn{in}}
+	s.hits.Store(20_000)
 	text := s.text(walked{start: "/r"})
 	if len(text) > maxFound+1000 || !strings.HasPrefix(text, "/r/"+long+"/00000\n/r/"+long+"/00001\n") || !strings.Contains(text, " more matches are not listed, because one answer carries at most 3145728 bytes of them.") {
 		t.Errorf("%d bytes, ends %q", len(text), text[len(text)-200:])
