@@ -87,6 +87,7 @@ var effects = []struct {
 			"internal/calllog", "internal/config", "internal/consent", "internal/cli", // our own
 			"internal/demo",                     // its workspace
 			"internal/launch/needs.go",          // the first lines of programs
+			"internal/launch/install.go",        // what a package manager wrote
 			"internal/sandbox/connect_linux.go", // the process of a thread
 			"internal/transport/tied_linux.go",  // the kernel's list of processes
 			forTests,

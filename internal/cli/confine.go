@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -24,6 +25,7 @@ import (
 type confinement struct {
 	run   *running
 	plan  *config.Plan
+	again bool // what is fetched is fetched again
 	level sandbox.Level
 	hosts []egress.Host
 	proxy *egress.Proxy
@@ -56,27 +58,33 @@ func newConfinement(plan *config.Plan) (*confinement, error) {
 	return c, nil
 }
 
-// start looks whether the command can be started confined, and makes what the server needs that is ours: a directory, and
-// the way to the hosts it may reach.
-func (c *confinement) start(r *running, command launch.Command, dir string) error {
+// start makes what the server needs that is ours: a directory, and the way to the hosts it may reach. It returns the
+// command that is started in place of one that fetches the server, and looks whether it can be started confined. The
+// caller closes, also after an error.
+func (c *confinement) start(ctx context.Context, r *running, command launch.Command, dir string) (launch.Command, error) {
 	c.run = r
 	if err := c.keepOwn(c.plan.Roots); err != nil {
-		return err
-	}
-	if filled, err := command.Fill(c.plan.Roots); err == nil { // else there may be something to fill in later
-		if _, err := c.needs(filled, dir); err != nil {
-			return err
-		}
+		return command, err
 	}
 	for _, note := range c.open(c.plan.Roots) {
 		r.warn(note)
 	}
 	var err error
 	if c.tmp, err = os.MkdirTemp("", "rootbound-"+filepath.Base(r.name)+"-"); err != nil {
-		return fmt.Errorf("making the server's directory for temporary files: %w", err)
+		return command, fmt.Errorf("making the server's directory for temporary files: %w", err)
+	}
+	if install, ok := command.Install(); ok {
+		if command, err = c.installed(ctx, install); err != nil {
+			return command, err
+		}
+	}
+	if filled, err := command.Fill(c.plan.Roots); err == nil { // else there may be something to fill in later
+		if _, err := c.needs(filled, dir); err != nil {
+			return command, err
+		}
 	}
 	if len(c.hosts) == 0 {
-		return nil
+		return command, nil
 	}
 	c.proxy, err = egress.Listen(c.hosts, func(a egress.Attempt) {
 		if a.Refused != "" {
@@ -85,12 +93,15 @@ func (c *confinement) start(r *running, command launch.Command, dir string) erro
 		}
 		r.note("the server connects to %q", a.Host)
 	})
-	return err
+	return command, err
 }
 
 func (c *confinement) close() {
 	if c.proxy != nil {
 		c.proxy.Close()
+	}
+	if c.tmp == "" {
+		return
 	}
 	if err := os.RemoveAll(c.tmp); err != nil {
 		c.run.report("removing the server's temporary files: %v", err)
@@ -146,12 +157,19 @@ func (c *confinement) command(filled launch.Command, set roots.Set, dir string) 
 		policy.Net.Proxy = c.proxy.Port()
 		env = append(env, c.proxy.Environ()...)
 	}
-	for _, vars := range []map[string]string{needs.Command.Env, filled.Env} {
-		for k, v := range vars {
-			env = append(env, k+"="+v)
+	env = environment(env, needs.Command.Env, filled.Env)
+	return transport.Command{Args: append([]string{needs.Command.Path}, needs.Command.Args...), Env: env, Dir: dir, Confine: &policy}, nil
+}
+
+// environment is env with other values, each variable once: of two, programs do not agree which one counts.
+func environment(env []string, values ...map[string]string) []string {
+	for _, vars := range values {
+		for name, value := range vars {
+			env = slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+			env = append(env, name+"="+value)
 		}
 	}
-	return transport.Command{Args: append([]string{needs.Command.Path}, needs.Command.Args...), Env: env, Dir: dir, Confine: &policy}, nil
+	return env
 }
 
 // needs finds what a command needs to run, besides its roots.
@@ -216,6 +234,9 @@ func (c *confinement) keepOwn(set roots.Set) error {
 	}
 	if file, err := c.run.app.system().UserFile(); err == nil {
 		faults = append(faults, refuse(filepath.Dir(file), "our configuration"))
+	}
+	if dir, err := packages(); err == nil {
+		faults = append(faults, refuse(dir, "what we installed"))
 	}
 	if home, err := os.UserHomeDir(); err == nil {
 		for _, name := range clientFiles {

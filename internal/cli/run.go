@@ -33,6 +33,7 @@ import (
 
 func (a *app) runCommand() *cobra.Command {
 	var b boundary
+	var refresh bool
 	cmd := &cobra.Command{
 		Use:     "run [flags] -- COMMAND [ARG…]",
 		Short:   "Stand between a client and a server, and keep the server inside its roots",
@@ -52,7 +53,9 @@ ended the server.`,
 		Example: `  rootbound run -- npx -y @modelcontextprotocol/server-filesystem ~/project
   rootbound run --root ~/project --ro docs=/usr/share/doc -- my-server {roots}
   rootbound run --config mcp.json --server filesystem`,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), b.configFlags(args)) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.run(cmd.Context(), b.configFlags(args), refresh)
+		},
 	}
 	cmd.Flags().SetInterspersed(false)
 	f := cmd.Flags()
@@ -63,7 +66,8 @@ ended the server.`,
 	f.StringArrayVar(&b.AllowRun, "allow-run", nil, "a `PROGRAM` that a confined server may run; may be repeated")
 	f.StringArrayVar(&b.AllowEnv, "allow-env", nil, "the `NAME` of an environment variable that a confined server gets; may be repeated")
 	f.BoolVar(&b.AllowUnix, "allow-unix", false, "let a confined server use Unix sockets")
-	b.flags(a, cmd, "allow-read", "allow-write", "allow-run", "allow-env", "allow-unix")
+	f.BoolVar(&refresh, "refresh", false, "install a confined server anew that a package runner (npx) would fetch")
+	b.flags(a, cmd, "refresh", "allow-read", "allow-write", "allow-run", "allow-env", "allow-unix")
 	return cmd
 }
 
@@ -156,7 +160,7 @@ func (a *app) plan(f config.Flags) (*config.Plan, error) {
 	return plan, nil
 }
 
-func (a *app) run(ctx context.Context, f config.Flags) error {
+func (a *app) run(ctx context.Context, f config.Flags, refresh bool) error {
 	plan, err := a.plan(f)
 	if err != nil {
 		return err
@@ -188,10 +192,11 @@ func (a *app) run(ctx context.Context, f config.Flags) error {
 		return err
 	}
 	if confined != nil {
-		if err := confined.start(r, command, dir); err != nil {
+		defer confined.close()
+		confined.again = refresh
+		if command, err = confined.start(ctx, r, command, dir); err != nil {
 			return err
 		}
-		defer confined.close()
 		r.confined = confined
 	}
 	process := transport.NewProcess(func() (transport.Command, error) {
@@ -208,7 +213,7 @@ func (a *app) run(ctx context.Context, f config.Flags) error {
 		},
 	})
 	home, _ := os.UserHomeDir() // without one, "~" in a path is a name like any other
-	r.runs = identity(command, cwd)
+	r.runs = identity(plan.Command, cwd)
 	opt, err := r.options(plan, pathargs.Process{Dir: dir, Home: home})
 	if err != nil {
 		return err

@@ -20,6 +20,8 @@ type Look struct {
 	Getenv func(string) string
 	// Net adds what a program reads that connects to other hosts: whom to trust, and where names are looked up.
 	Net bool
+	// Install says that the command is a package manager that is meant to install.
+	Install bool
 }
 
 // Needs is what a command has to reach to run at all, besides its roots.
@@ -197,7 +199,7 @@ func (f *finder) program(path string, args []string, first bool) error {
 		if programName(interpreter) == "env" { // it splits what the kernel gives it as one word
 			rest = append(strings.Fields(strings.TrimPrefix(strings.TrimPrefix(arg, "-S"), "--split-string=")), path)
 		}
-		if err := runner(programName(path)); err != nil {
+		if err := runner(programName(path)); err != nil && !f.look.Install {
 			return err
 		}
 		return f.program(interpreter, append(rest, args...), false)

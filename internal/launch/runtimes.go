@@ -31,7 +31,7 @@ func runner(program string) error {
 
 // runtime adds what a program of that name reads when it is run with args: called is how it was named, and real the file.
 func (f *finder) runtime(name, called, real string, args []string) error {
-	if err := runner(name); err != nil {
+	if err := runner(name); err != nil && !f.look.Install {
 		return err
 	}
 	switch name {
