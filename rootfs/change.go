@@ -14,7 +14,7 @@ const maxLevels = 256
 // MkdirAll makes the directory at path and all that are missing on the way. A directory that is there already is fine; a
 // file there is Exists, one on the way NotDirectory.
 func (f *FS) MkdirAll(path string) error {
-	return f.reach("making directory", path, missing, func(p place) error {
+	return f.reach("making directory", path, missing, func(p target) error {
 		switch {
 		case p.denied:
 			return Denied
@@ -35,7 +35,7 @@ func (f *FS) MkdirAll(path string) error {
 	})
 }
 
-func (f *FS) makeAll(p place) error {
+func (f *FS) makeAll(p target) error {
 	first := p
 	first.rest = p.rest[:1]
 	return f.hold(first, func(d directory, _ string) error {
@@ -64,7 +64,7 @@ func (f *FS) makeAll(p place) error {
 
 // Remove removes a file, a link itself, or an empty directory.
 func (f *FS) Remove(path string) error {
-	return f.reach("removing", path, lastLink, func(p place) error {
+	return f.reach("removing", path, lastLink, func(p target) error {
 		return f.take(p, func(d directory, name string, info fs.FileInfo) error {
 			err := d.remove(name, info.IsDir())
 			if codeOf(err) != NotEmpty {
@@ -85,8 +85,8 @@ func (f *FS) Remove(path string) error {
 	})
 }
 
-// take gives do what may be taken away from where it is.
-func (f *FS) take(p place, do func(d directory, name string, info fs.FileInfo) error) error {
+// take gives do what may be moved away or removed.
+func (f *FS) take(p target, do func(d directory, name string, info fs.FileInfo) error) error {
 	switch {
 	case p.name == ".":
 		return IsRoot
@@ -109,8 +109,8 @@ func (f *FS) take(p place, do func(d directory, name string, info fs.FileInfo) e
 	})
 }
 
-// holdsRoot says whether a place is a root, or holds one, by its name or as the same directory.
-func (f *FS) holdsRoot(p place, info fs.FileInfo) bool {
+// holdsRoot says whether a target is a root, or holds one, by its name or as the same directory.
+func (f *FS) holdsRoot(p target, info fs.FileInfo) bool {
 	here := p.position()
 	return slices.ContainsFunc(f.roots, func(r *root) bool {
 		return r.only == "" && sameFile(info, r.is) ||
@@ -118,6 +118,7 @@ func (f *FS) holdsRoot(p place, info fs.FileInfo) bool {
 	})
 }
 
+// within reports whether p is q or lies beneath it, in any letter case where names fold.
 func (f *FS) within(p, q position) bool {
 	same := func(a, b string) bool { return a == b || f.options.fold && strings.EqualFold(a, b) }
 	return same(p.top, q.top) && len(p.elems) >= len(q.elems) && slices.EqualFunc(p.elems[:len(q.elems)], q.elems, same)
@@ -127,16 +128,16 @@ func (f *FS) within(p, q position) bool {
 // two file systems it is CrossDevice. Both roots' rights must allow it. Under Options.Deny a directory is searched first,
 // and refused with Denied when it holds such a name, here or there, or with Budget when it has more than a million entries.
 func (f *FS) Move(from, to string) error {
-	return f.reach("moving", from, lastLink, func(p place) error {
+	return f.reach("moving", from, lastLink, func(p target) error {
 		return f.take(p, func(d directory, name string, info fs.FileInfo) error {
-			return f.seek("moving", to, lastLink|missing, func(q place) error {
+			return f.seek("moving", to, lastLink|missing, func(q target) error {
 				return f.move(p, d, name, info, q)
 			})
 		})
 	})
 }
 
-func (f *FS) move(p place, d directory, name string, info fs.FileInfo, q place) error {
+func (f *FS) move(p target, d directory, name string, info fs.FileInfo, q target) error {
 	from, into := p.position(), q.position()
 	switch {
 	case q.rest == nil && !(q.info != nil && sameFile(info, q.info) && f.within(from, into) && !from.equal(into)):
@@ -164,12 +165,12 @@ func (f *FS) move(p place, d directory, name string, info fs.FileInfo, q place) 
 	})
 }
 
-// mostEntries is how many entries of a directory are looked at before it is moved.
-const mostEntries = 1 << 20
+// maxScanned is how many entries of a directory are looked at before it is moved.
+const maxScanned = 1 << 20
 
 // refuseDenied looks beneath a directory that is to be moved for names that are denied, where they are or where they will
 // be: a pattern may hold only there.
-func (f *FS) refuseDenied(p place, d directory, name string, q place) error {
+func (f *FS) refuseDenied(p target, d directory, name string, q target) error {
 	if f.options.Deny == nil {
 		return nil
 	}
@@ -208,7 +209,7 @@ func (f *FS) scan(r *root, d directory, name string, h how, each func(in directo
 			if err != nil {
 				break
 			}
-			if seen++; seen > mostEntries {
+			if seen++; seen > maxScanned {
 				err = Budget
 				break
 			}

@@ -126,7 +126,7 @@ func TestStatInfo(t *testing.T) {
 		unix.Mkfifo(filepath.Join(w, "fifo"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	d, err, _ := openStepped(w, 0)
+	d, err, _ := openSteps(w, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,26 +150,26 @@ func TestStatInfo(t *testing.T) {
 }
 
 // What a file system without renaming that does not replace gets instead.
-func TestLinkOver(t *testing.T) {
+func TestRenameByLink(t *testing.T) {
 	w := tree(t, map[string]string{"f": "x", "d/g": "y", "link": "->f", "taken": "z"})
 	before := snapshot(t, w)
-	d, err, _ := openStepped(w, 0)
+	d, err, _ := openSteps(w, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.close()
-	h := d.(*stepped).held
+	h := d.(*stepDir).dirFD
 	for _, name := range []string{"f", "d", "link", "nope"} {
 		want := Exists
 		if name == "nope" {
 			want = NotFound
 		}
-		if err := h.linkOver(name, h.fd, "taken"); codeOf(err) != want {
+		if err := h.renameByLink(name, h.fd, "taken"); codeOf(err) != want {
 			t.Errorf("%s onto something: %v, want %v", name, err, want)
 		}
 	}
 	for _, name := range []string{"f", "d", "link"} {
-		if err := h.linkOver(name, h.fd, name+"2"); err != nil {
+		if err := h.renameByLink(name, h.fd, name+"2"); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -317,7 +317,7 @@ func TestChange(t *testing.T) {
 }
 
 func (f *FS) rooted() bool {
-	_, ok := f.roots[0].directory.(*rooted)
+	_, ok := f.roots[0].directory.(*osRootDir)
 	return ok
 }
 
@@ -545,7 +545,7 @@ func TestReplacesTakeTurns(t *testing.T) {
 	})
 }
 
-// A link's name is what is described; where it leads is said only when that is inside.
+// A link itself is described, wherever it leads.
 func TestLstat(t *testing.T) {
 	everyOne(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
 		w := tree(t, map[string]string{
@@ -553,19 +553,19 @@ func TestLstat(t *testing.T) {
 		})
 		f := open(t, Options{}, dir(t, filepath.Join(w, "R"), roots.ReadWrite))
 		for path, want := range map[string]string{
-			"f": "- ", "d": "d ", "in": "L f", "indir": "L d", "out": "L ", "dangling": "L ", "loop": "L ", ".": "d ",
+			"f": "-", "d": "d", "in": "L", "indir": "L", "out": "L", "dangling": "L", "loop": "L", ".": "d",
 		} {
-			info, link, err := f.Lstat(path)
+			info, err := f.Lstat(path)
 			if err != nil {
 				t.Errorf("Lstat(%q): %v", path, err)
 				continue
 			}
-			if got := info.Mode().Type().String()[:1] + " " + link; got != want {
+			if got := info.Mode().Type().String()[:1]; got != want {
 				t.Errorf("Lstat(%q) = %q, want %q", path, got, want)
 			}
 		}
 		for path, want := range map[string]Code{"nope": NotFound, "out/x": OutsideRoots, "../outside": OutsideRoots, "f/x": NotDirectory} {
-			if _, _, err := f.Lstat(path); !errors.Is(err, want) {
+			if _, err := f.Lstat(path); !errors.Is(err, want) {
 				t.Errorf("Lstat(%q): %v, want %v", path, err, want)
 			}
 		}
@@ -698,7 +698,7 @@ func TestNames(t *testing.T) {
 
 // What a killed process left is gone when its directory is listed or written; what a live one has is not.
 func TestStaleTemporaryFiles(t *testing.T) {
-	const stale = temporaryPrefix + "stale"
+	const stale, other = temporaryPrefix + "stalestalestales", temporaryPrefix + "notes.txt"
 	everyOne(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
 		for what, use := range map[string]func(f *FS) error{
 			"listing":  func(f *FS) error { _, err := f.ReadDir("d"); return err },
@@ -706,7 +706,7 @@ func TestStaleTemporaryFiles(t *testing.T) {
 			"removing": func(f *FS) error { return f.Remove("d/only") },
 			"cleaning": func(f *FS) error { return f.CleanTemporary(t.Context(), 100) },
 		} {
-			w := tree(t, map[string]string{"R/d/" + stale: "half", "R/d/only/" + stale: "half", "R/d/f": ""})
+			w := tree(t, map[string]string{"R/d/" + stale: "half", "R/d/only/" + stale: "half", "R/d/f": "", "R/d/" + other: "somebody's"})
 			d := dir(t, filepath.Join(w, "R"), roots.ReadWrite)
 			f := open(t, Options{}, d)
 			readOnly := d
@@ -731,6 +731,9 @@ func TestStaleTemporaryFiles(t *testing.T) {
 			}
 			if _, there := after["R/"+name]; !there {
 				t.Errorf("after %s the file of a live process is gone", what)
+			}
+			if _, there := after["R/d/"+other]; !there {
+				t.Errorf("after %s a file that is not ours is gone", what)
 			}
 			held.Close()
 		}

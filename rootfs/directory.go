@@ -69,7 +69,7 @@ func openDirectory(path string, h how, by implementation) (directory, error) {
 		}
 	}
 	if by == best || by == steps {
-		if d, err, ok := openStepped(path, h); ok {
+		if d, err, ok := openSteps(path, h); ok {
 			return d, err
 		}
 	}

@@ -38,7 +38,7 @@ const (
 	NotEmpty Code = "not_empty"
 	// TooLarge: more bytes than the bound allows.
 	TooLarge Code = "too_large"
-	// AmbiguousName: nothing has exactly this name, and several have it in other characters of the same meaning.
+	// AmbiguousName: nothing has exactly this name, and several names are equal to it after Unicode normalization (NFC).
 	AmbiguousName Code = "ambiguous_name"
 	// Denied: Options.Deny says so, or the name is one of this package's own.
 	Denied Code = "denied"
@@ -52,7 +52,7 @@ const (
 	IsRoot Code = "is_root"
 	// IntoItself: a directory was to be moved beneath itself.
 	IntoItself Code = "into_itself"
-	// HardLink: a file with several names, under Options.StrictLinks.
+	// HardLink: a file with several hard links, under Options.StrictLinks.
 	HardLink Code = "hard_link"
 	// Mount: behind a mount point, under Options.NoMounts; or a mount point, which stays where it is.
 	Mount Code = "mount"
@@ -61,29 +61,29 @@ const (
 )
 
 var texts = map[Code]string{
-	OutsideRoots: "outside the roots, or through a link that ends outside them or nowhere",
-	NotFound:     "no such file or directory",
-	NotDirectory: "not a directory",
-	IsDirectory:  "is a directory",
-	SpecialFile:  "not a regular file",
-	Loop:         "too many links",
-	Permission:   "permission denied",
-	InvalidPath:  "not a valid path",
-	Changed:      "it has changed meanwhile",
-
+	OutsideRoots:  "outside the roots, or through a link that ends outside them or nowhere",
+	NotFound:      "no such file or directory",
+	NotDirectory:  "not a directory",
+	IsDirectory:   "is a directory",
+	SpecialFile:   "not a regular file",
+	Loop:          "too many links",
+	Permission:    "permission denied",
+	InvalidPath:   "not a valid path",
+	Changed:       "it has changed meanwhile",
 	Exists:        "it exists already",
-	ReadOnly:      "what this root allows is to read",
+	ReadOnly:      "this root's rights do not allow it",
 	NotEmpty:      "the directory is not empty",
 	TooLarge:      "too large",
-	AmbiguousName: "several names are written like this one, in other characters",
+	AmbiguousName: "several names are equal to this one after Unicode normalization",
 	Denied:        "this name is not served",
-	Protected:     "it stays as it is, or holds what does",
+	Protected:     "protected, or holds what is protected",
 	CrossDevice:   "it cannot be moved into another file system",
 	Budget:        "too many entries",
 	IsRoot:        "it is a root, or holds one",
 	IntoItself:    "a directory cannot be moved into itself",
-	HardLink:      "a file with several names",
+	HardLink:      "a file with several hard links",
 	Mount:         "a mount point, or behind one",
+	IO:            "the system refused it",
 }
 
 // Error is the error of every operation on a path. Its text names the path as it was given and nothing else: neither

@@ -26,7 +26,7 @@ const (
 // Options of an FS. The zero value is safe.
 type Options struct {
 	Links Links
-	// StrictLinks refuses regular files with more than one name, to read and to replace: HardLink.
+	// StrictLinks refuses regular files with more than one hard link, to read and to replace: HardLink.
 	StrictLinks bool
 	// NoMounts refuses to cross a mount point beneath a root: Mount.
 	NoMounts bool
@@ -201,10 +201,10 @@ func (f *FS) release() {
 }
 
 // Open opens a regular file for reading. It never waits: what is not a regular file is refused with SpecialFile or
-// IsDirectory. The caller closes the file, which has no name.
+// IsDirectory. The caller closes the file, whose Name is no path.
 func (f *FS) Open(path string) (*os.File, error) {
 	var file *os.File
-	err := f.reach("opening", path, 0, func(p place) error {
+	err := f.reach("opening", path, 0, func(p target) error {
 		if p.denied {
 			return Denied
 		}
@@ -220,7 +220,7 @@ func (f *FS) Open(path string) (*os.File, error) {
 func (f *FS) openIn(d directory, name string) (*os.File, error) {
 	file, err := d.open(name)
 	if err == nil && f.options.StrictLinks {
-		if n, e := names(file); e != nil || n > 1 {
+		if n, e := linkCount(file); e != nil || n > 1 {
 			file.Close()
 			return nil, HardLink
 		}
@@ -231,7 +231,7 @@ func (f *FS) openIn(d directory, name string) (*os.File, error) {
 // Stat describes what a path leads to, whatever it is, without opening it.
 func (f *FS) Stat(path string) (fs.FileInfo, error) {
 	var info fs.FileInfo
-	err := f.reach("describing", path, 0, func(p place) error {
+	err := f.reach("describing", path, 0, func(p target) error {
 		return f.at(p, func(d directory, name string) error {
 			i, link, err := d.look(name)
 			if link != "" {
@@ -244,29 +244,23 @@ func (f *FS) Stat(path string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// Lstat describes what has a name, a link itself, and says the text of a link that ends inside the roots.
-func (f *FS) Lstat(path string) (fs.FileInfo, string, error) {
+// Lstat describes what has a name: a link itself, wherever it leads.
+func (f *FS) Lstat(path string) (fs.FileInfo, error) {
 	var info fs.FileInfo
-	var link string
-	err := f.reach("describing", path, lastLink, func(p place) error {
+	err := f.reach("describing", path, lastLink, func(p target) error {
 		return f.at(p, func(d directory, name string) (err error) {
-			info, link, err = d.look(name)
+			info, _, err = d.look(name)
 			return err
 		})
 	})
-	if link != "" {
-		if _, err := f.Stat(path); err != nil {
-			link = ""
-		}
-	}
-	return info, link, err
+	return info, err
 }
 
 // ReadDir lists a directory by name. Links are listed as links. The files that this package makes for itself are not
 // listed.
 func (f *FS) ReadDir(path string) ([]Entry, error) {
 	var entries []Entry
-	err := f.reach("listing", path, 0, func(p place) error {
+	err := f.reach("listing", path, 0, func(p target) error {
 		if p.denied {
 			return Denied
 		}
@@ -296,9 +290,9 @@ func (f *FS) list(r *root, d directory) ([]Entry, error) {
 // maxPath is the longest path, in bytes, that is looked at: as long as the longest that Linux takes.
 const maxPath = 4096
 
-// reach finds where path leads and does something there, or makes an Error. The place's name has no link in it, or had
+// reach finds where path leads and does something there, or makes an Error. The target's name has no link in it, or had
 // none a moment ago; when do answers errLink it is searched for again.
-func (f *FS) reach(op, path string, e end, do func(p place) error) error {
+func (f *FS) reach(op, path string, e end, do func(p target) error) error {
 	if err := f.use(); err != nil {
 		return asError(op, path, err)
 	}
@@ -306,7 +300,7 @@ func (f *FS) reach(op, path string, e end, do func(p place) error) error {
 	return f.seek(op, path, e, do)
 }
 
-func (f *FS) seek(op, path string, e end, do func(p place) error) error {
+func (f *FS) seek(op, path string, e end, do func(p target) error) error {
 	top, elems, err := parse(path)
 	if err != nil {
 		return asError(op, path, err)
@@ -326,7 +320,7 @@ func (f *FS) seek(op, path string, e end, do func(p place) error) error {
 		if try == 16 {
 			return asError(op, path, Changed)
 		}
-		var p place
+		var p target
 		if p, err = f.find(top, elems, e); err == nil {
 			err = do(p)
 		}
@@ -343,17 +337,17 @@ func notFound(err error) bool {
 	return codeOf(err) == NotFound && !errors.As(err, &e)
 }
 
-// at gives do the directory that a place's name is reached from. Where roots nest it goes there step by step, holding
+// at gives do the directory that a target's name is reached from. Where roots nest it goes there step by step, holding
 // each directory, so that no exchange of directories leads from one root's rights into another root.
-func (f *FS) at(p place, do func(d directory, name string) error) error {
+func (f *FS) at(p target, do func(d directory, name string) error) error {
 	if !f.nested || p.name == "." {
 		return do(p.root, p.name)
 	}
 	return f.hold(p, do)
 }
 
-// hold opens the directory that a place, which is no root's top, lies in. name is one element.
-func (f *FS) hold(p place, do func(d directory, name string) error) error {
+// hold opens the directory that a target, which is no root's top, lies in. name is one element.
+func (f *FS) hold(p target, do func(d directory, name string) error) error {
 	elems := append(strings.Split(p.name, "/"), p.rest...)
 	if p.name == "." {
 		elems = elems[1:]
@@ -405,7 +399,7 @@ func (f *FS) isRoot(info fs.FileInfo, r *root) bool {
 	return slices.ContainsFunc(f.roots, func(o *root) bool { return o != r && o.only == "" && sameFile(info, o.is) })
 }
 
-// parse cuts a path, from a caller or from a link, into what the walk takes: a separator at the end becomes a ".".
+// parse cuts a path, from a caller or from a link, into what the resolver takes: a separator at the end becomes a ".".
 func parse(path string) (top string, elems []string, err error) {
 	if path == "" || len(path) > maxPath {
 		return "", nil, InvalidPath

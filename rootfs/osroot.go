@@ -7,8 +7,8 @@ import (
 	"path"
 )
 
-// rooted is the directory for every system, by os.Root.
-type rooted struct {
+// osRootDir is the directory for every system, by os.Root.
+type osRootDir struct {
 	root    *os.Root // it
 	top     *os.Root // the one that it was opened from, at first
 	at      string   // where it was beneath top
@@ -23,7 +23,7 @@ func openOSRoot(name string, h how) (directory, error) {
 		return nil, err
 	}
 	_, err = r.Lstat("..")
-	d := &rooted{root: r, top: r, at: ".", how: h & sameMount, escapes: errors.Unwrap(err)}
+	d := &osRootDir{root: r, top: r, at: ".", how: h & sameMount, escapes: errors.Unwrap(err)}
 	info, err := r.Lstat(".")
 	if err == nil {
 		d.device = device(info)
@@ -37,7 +37,7 @@ func openOSRoot(name string, h how) (directory, error) {
 }
 
 // refuseKernel asks for the file system.
-func (d *rooted) refuseKernel() error {
+func (d *osRootDir) refuseKernel() error {
 	f, err := d.root.Open(".")
 	if err != nil {
 		return d.errLinked(err)
@@ -50,14 +50,14 @@ func (d *rooted) refuseKernel() error {
 }
 
 // errLinked turns an escape into errLink: names have no links, so one has just come.
-func (d *rooted) errLinked(err error) error {
+func (d *osRootDir) errLinked(err error) error {
 	if d.escapes != nil && errors.Is(err, d.escapes) {
 		return errLink
 	}
 	return err
 }
 
-func (d *rooted) look(name string) (fs.FileInfo, string, error) {
+func (d *osRootDir) look(name string) (fs.FileInfo, string, error) {
 	info, err := d.root.Lstat(name)
 	if err != nil {
 		return nil, "", d.errLinked(err)
@@ -80,7 +80,7 @@ func (d *rooted) look(name string) (fs.FileInfo, string, error) {
 	return info, "", nil
 }
 
-func (d *rooted) open(name string) (*os.File, error) {
+func (d *osRootDir) open(name string) (*os.File, error) {
 	info, err := d.root.Lstat(name)
 	if err != nil {
 		return nil, d.errLinked(err)
@@ -111,7 +111,7 @@ func (d *rooted) open(name string) (*os.File, error) {
 	return f, nil
 }
 
-func (d *rooted) sub(name string, h how) (directory, error) {
+func (d *osRootDir) sub(name string, h how) (directory, error) {
 	info, err := d.root.Lstat(name)
 	switch {
 	case err != nil:
@@ -125,7 +125,7 @@ func (d *rooted) sub(name string, h how) (directory, error) {
 	if err != nil {
 		return nil, d.errLinked(err)
 	}
-	s := &rooted{root: r, top: d.top, at: path.Join(d.at, name), device: d.device, how: d.how | h&sameMount, escapes: d.escapes}
+	s := &osRootDir{root: r, top: d.top, at: path.Join(d.at, name), device: d.device, how: d.how | h&sameMount, escapes: d.escapes}
 	if info, err = r.Lstat("."); err == nil && device(info) != d.device {
 		if s.how&sameMount != 0 {
 			err = Mount
@@ -141,9 +141,9 @@ func (d *rooted) sub(name string, h how) (directory, error) {
 	return s, nil
 }
 
-func (d *rooted) info() (fs.FileInfo, error) { return d.root.Lstat(".") }
+func (d *osRootDir) info() (fs.FileInfo, error) { return d.root.Lstat(".") }
 
-func (d *rooted) entries() ([]Entry, error) {
+func (d *osRootDir) entries() ([]Entry, error) {
 	f, err := d.root.Open(".")
 	if err != nil {
 		return nil, err
@@ -157,16 +157,16 @@ func (d *rooted) entries() ([]Entry, error) {
 	return entries, err
 }
 
-func (d *rooted) create(name string, perm fs.FileMode) (*os.File, error) {
+func (d *osRootDir) create(name string, perm fs.FileMode) (*os.File, error) {
 	f, err := d.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
 	return f, d.errLinked(err)
 }
 
-func (d *rooted) mkdir(name string, perm fs.FileMode) error {
+func (d *osRootDir) mkdir(name string, perm fs.FileMode) error {
 	return d.errLinked(d.root.Mkdir(name, perm))
 }
 
-func (d *rooted) remove(name string, dir bool) error {
+func (d *osRootDir) remove(name string, dir bool) error {
 	info, err := d.root.Lstat(name)
 	switch {
 	case err != nil:
@@ -179,8 +179,8 @@ func (d *rooted) remove(name string, dir bool) error {
 	return d.errLinked(d.root.Remove(name))
 }
 
-func (d *rooted) rename(name string, to directory, as string, replace bool) error {
-	t, ok := to.(*rooted)
+func (d *osRootDir) rename(name string, to directory, as string, replace bool) error {
+	t, ok := to.(*osRootDir)
 	if !ok || t.top != d.top {
 		return CrossDevice // os.Root cannot
 	}
@@ -214,7 +214,7 @@ func (d *rooted) rename(name string, to directory, as string, replace bool) erro
 	return d.errLinked(d.top.Rename(from, into))
 }
 
-func (d *rooted) sync() error { return syncRoot(d.root) }
+func (d *osRootDir) sync() error { return syncRoot(d.root) }
 
-func (d *rooted) strict() bool { return false }
-func (d *rooted) close() error { return d.root.Close() }
+func (d *osRootDir) strict() bool { return false }
+func (d *osRootDir) close() error { return d.root.Close() }

@@ -34,8 +34,8 @@ func whereTo(set roots.Set, path string) string {
 	return path
 }
 
-// protects says whether a place is one of Options.Protect, or beneath one.
-func (f *FS) protects(p place) bool {
+// protects says whether a target is one of Options.Protect, or beneath one.
+func (f *FS) protects(p target) bool {
 	if f.protected == nil {
 		return false
 	}
@@ -43,8 +43,8 @@ func (f *FS) protects(p place) bool {
 	return slices.ContainsFunc(f.protected, func(q position) bool { return f.within(here, q) })
 }
 
-// protectsAround says so too of a place that holds one, or would if the one were there.
-func (f *FS) protectsAround(p place) bool {
+// protectsAround says so too of a target that holds one, or would if that were there.
+func (f *FS) protectsAround(p target) bool {
 	if f.protected == nil {
 		return false
 	}

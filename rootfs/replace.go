@@ -51,7 +51,7 @@ type ReplaceOptions struct {
 // change is lost. The info is of the new file. The content is on the disk when Replace returns.
 func (f *FS) Replace(ctx context.Context, path string, o ReplaceOptions, write func(w io.Writer, old *os.File) error) (fs.FileInfo, error) {
 	var info fs.FileInfo
-	err := f.reach("replacing", path, missing, func(p place) error {
+	err := f.reach("replacing", path, missing, func(p target) error {
 		switch {
 		case p.denied:
 			return Denied

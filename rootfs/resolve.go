@@ -15,9 +15,9 @@ import (
 // maxHops is how many links one path may go through, as on Linux.
 const maxHops = 40
 
-// place is where a path leads: a name beneath one root's directory that has no link in it, except at its end where one
+// target is where a path leads: a name beneath one root's directory that has no link in it, except at its end where one
 // was asked for.
-type place struct {
+type target struct {
 	root   *root
 	name   string
 	info   fs.FileInfo // of what is there; nil when it was not looked at
@@ -26,7 +26,7 @@ type place struct {
 	denied bool        // by Options.Deny
 }
 
-func (p place) position() position {
+func (p target) position() position {
 	q := position{p.root.at.top, slices.Clip(p.root.at.elems)}
 	if p.name != "." {
 		q.elems = append(q.elems, strings.Split(p.name, "/")...)
@@ -45,14 +45,14 @@ const (
 	missing
 )
 
-// plain finds, by its text alone, the places where a path without "." and ".." may lead. It finds none where a directory
+// plain finds, by its text alone, the targets where a path without "." and ".." may lead. It finds none where a directory
 // would not notice that there is a link after all, nor where roots nest: then every directory on the way has to be asked
 // which it is.
-func (f *FS) plain(top string, elems []string) []place {
+func (f *FS) plain(top string, elems []string) []target {
 	if f.nested || slices.Contains(elems, ".") || slices.Contains(elems, "..") {
 		return nil
 	}
-	var places []place
+	var targets []target
 	p := position{top, elems}
 	for _, r := range f.roots {
 		rest := elems
@@ -64,7 +64,7 @@ func (f *FS) plain(top string, elems []string) []place {
 			rest = elems[len(r.spellings[i].elems):]
 		}
 		if r.only != "" || r.dir.Access&roots.Read == 0 || !r.strict() {
-			return nil // the walk has the words for it
+			return nil // the resolver has the words for it
 		}
 		denied := 0
 		for i := range rest {
@@ -75,9 +75,9 @@ func (f *FS) plain(top string, elems []string) []place {
 		if denied > 1 || denied == 1 && !f.denied(rest) {
 			return nil
 		}
-		places = append(places, place{root: r, name: join(rest), denied: denied > 0})
+		targets = append(targets, target{root: r, name: join(rest), denied: denied > 0})
 	}
-	return places
+	return targets
 }
 
 // denied asks Options.Deny for a name beneath a root.
@@ -92,22 +92,22 @@ func join(elems []string) string {
 	return strings.Join(elems, "/")
 }
 
-// find walks the path element by element. A relative one is looked for in each root; the first root that has it wins,
+// find resolves the path element by element. A relative one is looked for in each root; the first root that has it wins,
 // and when none has it the first root's answer counts. What is not there anywhere is found in the root that has most of
 // the way to it, if no root before has something there that leads out.
-func (f *FS) find(top string, elems []string, e end) (place, error) {
+func (f *FS) find(top string, elems []string, e end) (target, error) {
 	if top != "" {
-		w := walk{fs: f, end: e, textEnd: none}
-		return w.run(position{top: top}, elems)
+		v := resolver{fs: f, end: e, textEnd: none}
+		return v.run(position{top: top}, elems)
 	}
-	var nearest place
+	var nearest target
 	var first error
 	for _, r := range f.roots {
 		if r.directory == nil || r.only != "" && e&missing != 0 {
 			continue
 		}
-		w := walk{fs: f, end: e, textEnd: none}
-		p, err := w.run(r.at, elems)
+		v := resolver{fs: f, end: e, textEnd: none}
+		p, err := v.run(r.at, elems)
 		switch {
 		case err == nil && p.rest == nil:
 			return p, nil
@@ -128,11 +128,11 @@ func (f *FS) find(top string, elems []string, e end) (place, error) {
 	case first == nil:
 		first = OutsideRoots
 	}
-	return place{}, first
+	return target{}, first
 }
 
-// walk is one resolution. It is inside a root, or above the roots: at an absolute path that leads to one.
-type walk struct {
+// resolver is one resolution of a path. It is inside a root, or above the roots: at an absolute path that leads to one.
+type resolver struct {
 	fs      *FS
 	end     end
 	root    *root       // nil above the roots
@@ -149,61 +149,61 @@ type walk struct {
 
 const none = int(^uint(0) >> 1)
 
-func (w *walk) run(from position, elems []string) (place, error) {
+func (v *resolver) run(from position, elems []string) (target, error) {
 	slash := false
-	if w.end != 0 {
+	if v.end != 0 {
 		for n := len(elems); n > 0 && elems[n-1] == "."; n-- {
 			elems, slash = elems[:n-1], true
 		}
 	}
-	if err := w.jump(from); err != nil {
-		return place{}, err
+	if err := v.jump(from); err != nil {
+		return target{}, err
 	}
-	w.todo = slices.Clone(elems)
-	for len(w.todo) > 0 {
-		e := w.todo[0]
-		w.todo = w.todo[1:]
-		if w.file {
-			return place{}, NotDirectory
+	v.todo = slices.Clone(elems)
+	for len(v.todo) > 0 {
+		e := v.todo[0]
+		v.todo = v.todo[1:]
+		if v.file {
+			return target{}, NotDirectory
 		}
-		if w.denied && e != "." {
-			return place{}, Denied
+		if v.denied && e != "." {
+			return target{}, Denied
 		}
 		var err error
 		switch {
 		case e == ".":
 		case e == "..":
-			err = w.up()
-		case w.root == nil:
-			err = w.jump(position{w.above.top, append(slices.Clip(w.above.elems), e)})
+			err = v.up()
+		case v.root == nil:
+			err = v.jump(position{v.above.top, append(slices.Clip(v.above.elems), e)})
 		default:
-			err = w.down(e)
+			err = v.down(e)
 		}
 		if err != nil {
-			if len(w.todo) >= w.textEnd && codeOf(err) == NotFound {
+			if len(v.todo) >= v.textEnd && codeOf(err) == NotFound {
 				err = OutsideRoots // a link that leads nowhere
 			}
-			return place{}, err
+			return target{}, err
 		}
 	}
 	switch {
-	case w.root == nil:
-		return place{}, OutsideRoots
-	case w.root.dir.Access&roots.Read == 0:
-		return place{}, Permission
-	case slash && w.file:
-		return place{}, NotDirectory
+	case v.root == nil:
+		return target{}, OutsideRoots
+	case v.root.dir.Access&roots.Read == 0:
+		return target{}, Permission
+	case slash && v.file:
+		return target{}, NotDirectory
 	}
-	return place{w.root, join(w.at), w.info, w.rest, slash, w.denied}, nil
+	return target{v.root, join(v.at), v.info, v.rest, slash, v.denied}, nil
 }
 
 // jump goes to an absolute path: into the deepest root that holds it, or above the roots where it leads to one. Only
 // what is text already gets here, never what has to be looked up: the elements of a resolved root, or of a spelling.
-func (w *walk) jump(p position) error {
+func (v *resolver) jump(p position) error {
 	var best *root
 	depth := -1
 	leads := false
-	for _, r := range w.fs.roots {
+	for _, r := range v.fs.roots {
 		for _, s := range r.spellings {
 			if p.within(s) && len(s.elems) > depth {
 				best, depth = r, len(s.elems)
@@ -211,25 +211,25 @@ func (w *walk) jump(p position) error {
 			leads = leads || s.within(p)
 		}
 	}
-	if best == nil && w.fs.options.fold {
-		best, depth = w.fs.rootAt(p), len(p.elems)
-		leads = leads || len(w.todo) > 0 // it may lead to one in other letters
+	if best == nil && v.fs.options.fold {
+		best, depth = v.fs.rootAt(p), len(p.elems)
+		leads = leads || len(v.todo) > 0 // it may lead to one in other letters
 	}
 	switch {
 	case best != nil && best.directory == nil:
 		return OutsideRoots
 	case best != nil:
-		w.root, w.at, w.above = best, slices.Clone(p.elems[depth:]), position{}
-		w.info, w.file, w.denied = nil, false, false
-		for i := range w.at {
-			w.denied = w.denied || w.fs.denied(w.at[:i+1])
+		v.root, v.at, v.above = best, slices.Clone(p.elems[depth:]), position{}
+		v.info, v.file, v.denied = nil, false, false
+		for i := range v.at {
+			v.denied = v.denied || v.fs.denied(v.at[:i+1])
 		}
 		if best.only != "" {
-			w.at = nil
-			return w.down(best.only)
+			v.at = nil
+			return v.down(best.only)
 		}
 	case leads:
-		w.root, w.at, w.above, w.info, w.file, w.denied = nil, nil, p, nil, false, false
+		v.root, v.at, v.above, v.info, v.file, v.denied = nil, nil, p, nil, false, false
 	default:
 		return OutsideRoots
 	}
@@ -260,62 +260,62 @@ func (f *FS) rootAt(p position) *root {
 	return nil
 }
 
-func (w *walk) up() error {
-	if w.root != nil && len(w.at) > 0 {
-		w.at, w.info = w.at[:len(w.at)-1], nil
+func (v *resolver) up() error {
+	if v.root != nil && len(v.at) > 0 {
+		v.at, v.info = v.at[:len(v.at)-1], nil
 		return nil
 	}
-	p := w.above
-	if w.root != nil {
-		p = w.root.at
+	p := v.above
+	if v.root != nil {
+		p = v.root.at
 	}
 	if n := len(p.elems); n > 0 {
 		p.elems = p.elems[:n-1]
 	}
-	return w.jump(p)
+	return v.jump(p)
 }
 
-func (w *walk) down(e string) error {
-	here := append(slices.Clip(w.at), e)
+func (v *resolver) down(e string) error {
+	here := append(slices.Clip(v.at), e)
 	name := join(here)
 	if len(name) > maxPath {
 		return InvalidPath
 	}
-	info, link, err := w.root.look(name)
-	if codeOf(err) == NotFound && w.root.only == "" && !ascii(e) {
+	info, link, err := v.root.look(name)
+	if codeOf(err) == NotFound && v.root.only == "" && !ascii(e) {
 		var as string
-		if as, err = w.sameName(e); err == nil {
-			e, here = as, append(slices.Clip(w.at), as)
-			info, link, err = w.root.look(join(here))
+		if as, err = v.sameName(e); err == nil {
+			e, here = as, append(slices.Clip(v.at), as)
+			info, link, err = v.root.look(join(here))
 		}
 	}
-	if codeOf(err) == NotFound && w.end&missing != 0 && len(w.todo) < w.textEnd {
-		return w.absent(e)
+	if codeOf(err) == NotFound && v.end&missing != 0 && len(v.todo) < v.textEnd {
+		return v.absent(e)
 	}
 	if err != nil {
 		return err
 	}
-	denied := w.fs.denied(here)
+	denied := v.fs.denied(here)
 	if link != "" {
-		if w.end&lastLink == 0 || len(w.todo) > 0 {
+		if v.end&lastLink == 0 || len(v.todo) > 0 {
 			if denied {
 				return Denied
 			}
-			return w.follow(link)
+			return v.follow(link)
 		}
-		w.at, w.info, w.file, w.denied = here, info, true, denied
+		v.at, v.info, v.file, v.denied = here, info, true, denied
 		return nil
 	}
-	if w.root.only != "" && info.IsDir() {
+	if v.root.only != "" && info.IsDir() {
 		return OutsideRoots // the root is a file; this directory has come in its place
 	}
-	w.at, w.info, w.file, w.denied = here, info, !info.IsDir(), denied
-	return w.enter(info)
+	v.at, v.info, v.file, v.denied = here, info, !info.IsDir(), denied
+	return v.enter(info)
 }
 
 // sameName finds the one name here that is e in other characters of the same meaning.
-func (w *walk) sameName(e string) (string, error) {
-	d, err := w.root.sub(join(w.at), toList)
+func (v *resolver) sameName(e string) (string, error) {
+	d, err := v.root.sub(join(v.at), toList)
 	if err != nil {
 		return "", err
 	}
@@ -352,32 +352,32 @@ func ascii(s string) bool {
 	return true
 }
 
-// absent ends the walk where e and all behind it is missing. Where a root was that is gone, nothing is made.
-func (w *walk) absent(e string) error {
-	w.rest = []string{e}
-	for _, e := range w.todo {
+// absent ends the resolution where e and all behind it is missing. Where a root was that is gone, nothing is made.
+func (v *resolver) absent(e string) error {
+	v.rest = []string{e}
+	for _, e := range v.todo {
 		switch e {
 		case ".":
 		case "..":
 			return NotFound
 		default:
-			w.rest = append(w.rest, e)
+			v.rest = append(v.rest, e)
 		}
 	}
-	w.todo, w.info = nil, nil
-	if len(join(w.at))+len(join(w.rest)) >= maxPath {
+	v.todo, v.info = nil, nil
+	if len(join(v.at))+len(join(v.rest)) >= maxPath {
 		return InvalidPath
 	}
-	here := position{w.root.at.top, slices.Concat(w.root.at.elems, w.at)}
-	for i, e := range w.rest {
+	here := position{v.root.at.top, slices.Concat(v.root.at.elems, v.at)}
+	for i, e := range v.rest {
 		here.elems = append(here.elems, e)
-		w.denied = w.denied || w.fs.denied(slices.Concat(w.at, w.rest[:i+1]))
-		for _, r := range w.fs.roots {
+		v.denied = v.denied || v.fs.denied(slices.Concat(v.at, v.rest[:i+1]))
+		for _, r := range v.fs.roots {
 			switch {
-			case r == w.root || !w.fs.within(r.spellings[0], here) || len(r.spellings[0].elems) > len(here.elems):
-			case r.directory != nil && r.only != "" && len(w.rest) == 1:
-				w.root, w.at, w.rest = r, nil, []string{r.only}
-				w.denied = w.fs.denied(w.rest)
+			case r == v.root || !v.fs.within(r.spellings[0], here) || len(r.spellings[0].elems) > len(here.elems):
+			case r.directory != nil && r.only != "" && len(v.rest) == 1:
+				v.root, v.at, v.rest = r, nil, []string{r.only}
+				v.denied = v.fs.denied(v.rest)
 				return nil
 			default:
 				return OutsideRoots
@@ -389,46 +389,46 @@ func (w *walk) absent(e string) error {
 
 // enter goes on in the root that begins here, if one does inside another: its rights hold. A directory is such a root when
 // it is the same directory, under whatever name, and also when it has its name.
-func (w *walk) enter(info fs.FileInfo) error {
-	here := position{w.root.at.top, slices.Concat(w.root.at.elems, w.at)}
-	for _, r := range w.fs.roots {
+func (v *resolver) enter(info fs.FileInfo) error {
+	here := position{v.root.at.top, slices.Concat(v.root.at.elems, v.at)}
+	for _, r := range v.fs.roots {
 		switch {
-		case r == w.root || w.root.only != "":
+		case r == v.root || v.root.only != "":
 		case !r.spellings[0].equal(here) && !(r.only == "" && sameFile(info, r.is)):
 		case r.directory == nil:
 			return OutsideRoots
-		case r.only != "" && w.file:
-			w.root, w.at = r, []string{r.only}
-			w.denied = w.fs.denied(w.at)
+		case r.only != "" && v.file:
+			v.root, v.at = r, []string{r.only}
+			v.denied = v.fs.denied(v.at)
 			return nil
-		case r.only == "" && !w.file:
-			w.root, w.at, w.denied = r, nil, false
+		case r.only == "" && !v.file:
+			v.root, v.at, v.denied = r, nil, false
 			return nil
 		}
 	}
 	return nil
 }
 
-func (w *walk) follow(link string) error {
-	if w.fs.options.Links == NoLinks {
+func (v *resolver) follow(link string) error {
+	if v.fs.options.Links == NoLinks {
 		return OutsideRoots
 	}
-	if w.hops++; w.hops > maxHops {
+	if v.hops++; v.hops > maxHops {
 		return Loop
 	}
 	top, elems, err := parse(link)
 	if err != nil {
 		return OutsideRoots
 	}
-	if len(w.todo) < w.textEnd {
-		w.textEnd = len(w.todo)
+	if len(v.todo) < v.textEnd {
+		v.textEnd = len(v.todo)
 	}
-	w.todo = append(elems, w.todo...)
+	v.todo = append(elems, v.todo...)
 	switch {
 	case top != "":
-		return w.jump(position{top: top})
-	case w.root.only != "":
-		return w.jump(w.root.at)
+		return v.jump(position{top: top})
+	case v.root.only != "":
+		return v.jump(v.root.at)
 	}
 	return nil
 }

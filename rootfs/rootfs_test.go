@@ -89,7 +89,7 @@ type named struct {
 func implementations() []named {
 	list := []named{{"osRoot", osRoot}}
 	top := filepath.VolumeName(os.TempDir()) + string(filepath.Separator)
-	if d, err, ok := openStepped(top, 0); ok && err == nil {
+	if d, err, ok := openSteps(top, 0); ok && err == nil {
 		d.close()
 		list = append(list, named{"steps", steps})
 	}

@@ -66,14 +66,14 @@ func validName(e string) bool { return !strings.Contains(e, "\x00") }
 // identity is what tells one state of a file from another, beside its size and time.
 func identity(info fs.FileInfo) [4]int64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		sec, nsec := changed(st)
+		sec, nsec := ctime(st)
 		return [4]int64{int64(st.Dev), int64(st.Ino), sec, nsec}
 	}
 	return [4]int64{}
 }
 
-// names says how many names a file has.
-func names(f *os.File) (uint64, error) {
+// linkCount says how many hard links a file has.
+func linkCount(f *os.File) (uint64, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return 0, err
@@ -150,4 +150,21 @@ func mayWrite(f *os.File, info fs.FileInfo) bool {
 	default:
 		return perm&0o002 != 0
 	}
+}
+
+// unsynced drops the errors of a directory that may not be read and of a file system that does not sync directories.
+func unsynced(err error) error {
+	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
+		return nil
+	}
+	return err
+}
+
+func syncRoot(r *os.Root) error {
+	f, err := r.Open(".")
+	if err == nil {
+		defer f.Close()
+		err = f.Sync()
+	}
+	return unsynced(err)
 }

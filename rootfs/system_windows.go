@@ -78,8 +78,8 @@ func identity(info fs.FileInfo) [4]int64 {
 	return [4]int64{}
 }
 
-// names says how many names a file has.
-func names(f *os.File) (uint64, error) {
+// linkCount says how many hard links a file has.
+func linkCount(f *os.File) (uint64, error) {
 	var info windows.ByHandleFileInformation
 	err := windows.GetFileInformationByHandle(windows.Handle(f.Fd()), &info)
 	return uint64(info.NumberOfLinks), err

@@ -24,10 +24,20 @@ func reserved(name string) bool {
 		(strings.EqualFold(name, trashName) || strings.EqualFold(name[:len(temporaryPrefix)], temporaryPrefix))
 }
 
+// temporaryRandom is how many random characters follow the prefix, of [a-z2-7].
+const temporaryRandom = 16
+
+// isTemporary says whether createTemporary makes such names. Only these are ever removed: another file whose name begins
+// alike may be somebody's.
+func isTemporary(name string) bool {
+	random, ok := strings.CutPrefix(name, temporaryPrefix)
+	return ok && len(random) == temporaryRandom && plainID(random)
+}
+
 // createTemporary makes a temporary file in d. Its lock is what tells it from one that a killed process left.
 func createTemporary(d directory, perm fs.FileMode) (*os.File, string, error) {
 	for {
-		name := temporaryPrefix + strings.ToLower(rand.Text()[:16])
+		name := temporaryPrefix + strings.ToLower(rand.Text()[:temporaryRandom])
 		f, err := d.create(name, perm)
 		if err != nil {
 			return nil, "", err
@@ -52,7 +62,7 @@ const staleAfter = time.Hour
 // cleanTemporary removes the temporary files of processes that are gone.
 func cleanTemporary(d directory, entries []Entry) {
 	for _, e := range entries {
-		if e.Type.IsRegular() && reserved(e.Name) {
+		if e.Type.IsRegular() && isTemporary(e.Name) {
 			removeStale(d, e.Name)
 		}
 	}
@@ -86,7 +96,7 @@ func (f *FS) cleanOnce(d directory) {
 	f.mu.Lock()
 	done := f.cleaned[id]
 	if !done {
-		if len(f.cleaned) >= mostCleaned || f.cleaned == nil {
+		if len(f.cleaned) >= maxCleaned || f.cleaned == nil {
 			f.cleaned = map[roots.FileID]bool{}
 		}
 		f.cleaned[id] = true
@@ -102,8 +112,8 @@ func (f *FS) cleanOnce(d directory) {
 	}
 }
 
-// mostCleaned bounds what f remembers.
-const mostCleaned = 4096
+// maxCleaned bounds what f remembers.
+const maxCleaned = 4096
 
 // CleanTemporary removes the temporary files that killed processes left beneath all roots that may be written, and looks
 // at about so many entries in all (0: at every one). A directory is cleaned, too, whenever it is listed, and when it is

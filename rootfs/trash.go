@@ -19,7 +19,7 @@ import (
 
 // TrashOptions bound the trash of each root. Zero values bound nothing.
 type TrashOptions struct {
-	// MaxBytes is how much the files in it may have together. What is larger alone is refused with TooLarge, and the
+	// MaxBytes is how many bytes the files in it may have together. What is larger alone is refused with TooLarge, and the
 	// oldest make room for the new.
 	MaxBytes int64
 	// MaxAge is how long a thing stays in it; what is older goes when the next thing comes.
@@ -35,19 +35,19 @@ const (
 )
 
 // Trash takes a file, a link itself, or a directory with all that is in it away from its path, by moving it into a
-// directory at the top of the same root that nothing else of this package shows. The id brings it back. What the bounds
-// no longer hold is removed for good. A directory with a mount point in it is refused with Mount. It needs the right to delete, and the top of the root
-// has to be in the same file system (CrossDevice) and writable. A directory with more than a million entries beneath is
-// refused with Budget.
+// directory at the top of the same root that nothing else of this package shows. The id brings it back, until the bounds
+// no longer hold it: then it is removed for good, when another thing has come. It needs the right to delete, and the top of
+// the root has to be in the same file system (CrossDevice) and writable. A directory with a mount point in it is refused
+// with Mount, one with more than a million entries beneath with Budget.
 func (f *FS) Trash(path string, o TrashOptions) (id string, err error) {
-	err = f.reach("moving to the trash", path, lastLink, func(p place) error {
+	err = f.reach("moving to the trash", path, lastLink, func(p target) error {
 		if p.root.only != "" {
 			return IsRoot
 		}
 		return f.take(p, func(d directory, name string, info fs.FileInfo) error {
 			size := info.Size()
 			if info.IsDir() {
-				if err := f.refuseDenied(p, d, name, place{}); err != nil {
+				if err := f.refuseDenied(p, d, name, target{}); err != nil {
 					return err
 				}
 				if size, err = f.size(p.root, d, name, o.MaxBytes); err != nil {
@@ -63,8 +63,9 @@ func (f *FS) Trash(path string, o TrashOptions) (id string, err error) {
 			}
 			defer t.close()
 			now := time.Now()
-			prune(t, o, size, now)
-			id, err = put(t, d, name, p.name, size, now)
+			if id, err = put(t, d, name, p.name, size, now); err == nil {
+				prune(t, o, id, now)
+			}
 			return err
 		})
 	})
@@ -91,12 +92,12 @@ func (f *FS) size(r *root, d directory, name string, most int64) (int64, error) 
 }
 
 // openTrash opens the trash of a root, and makes it where it is missing, if it may.
-func openTrash(r *root, make bool) (directory, error) {
+func openTrash(r *root, create bool) (directory, error) {
 	t, err := r.sub(trashName, sameMount)
 	if err == errLink {
 		err = OutsideRoots // somebody has made a link of it
 	}
-	if codeOf(err) != NotFound || !make {
+	if codeOf(err) != NotFound || !create {
 		return t, err
 	}
 	if err := r.mkdir(trashName, 0o700); err != nil && codeOf(err) != Exists {
@@ -211,8 +212,9 @@ func (th *thing) read(r io.Reader) error {
 	return nil
 }
 
-// prune removes what is too old, what was left half done, and the oldest until there is room for more bytes.
-func prune(t directory, o TrashOptions, more int64, now time.Time) {
+// prune removes what is too old, what was left half done, and the oldest until the rest is within the bounds. What has just
+// come, under the id newest, stays.
+func prune(t directory, o TrashOptions, newest string, now time.Time) {
 	l, err := t.sub(".", toList)
 	if err != nil {
 		return
@@ -223,6 +225,7 @@ func prune(t directory, o TrashOptions, more int64, now time.Time) {
 		return
 	}
 	var things []thing
+	sum := int64(0)
 	for _, e := range entries {
 		at, ok := parseID(e.Name)
 		if !ok || !e.Type.IsDir() {
@@ -231,7 +234,7 @@ func prune(t directory, o TrashOptions, more int64, now time.Time) {
 		th := thing{id: e.Name, at: at}
 		if f, err := t.open(e.Name + "/" + trashFrom); err == nil {
 			if th.read(f) == nil {
-				more += th.size
+				sum += th.size
 			}
 			f.Close()
 		} else if now.Sub(at) > staleAfter {
@@ -242,14 +245,14 @@ func prune(t directory, o TrashOptions, more int64, now time.Time) {
 	}
 	slices.SortFunc(things, func(a, b thing) int { return cmp.Or(a.at.Compare(b.at), strings.Compare(a.id, b.id)) })
 	for _, th := range things {
-		if o.MaxAge > 0 && now.Sub(th.at) > o.MaxAge || o.MaxBytes > 0 && more > o.MaxBytes {
+		if th.id != newest && (o.MaxAge > 0 && now.Sub(th.at) > o.MaxAge || o.MaxBytes > 0 && sum > o.MaxBytes) {
 			_, in, lockFile, err := claim(t, th.id)
 			if err != nil {
 				continue
 			}
 			in.close()
 			if removeAll(t, th.id) == nil {
-				more -= th.size
+				sum -= th.size
 			}
 			lockFile.Close()
 		}
@@ -350,7 +353,7 @@ func (f *FS) restore(r *root, t directory, id string) (string, error) {
 		return "", err
 	}
 	path := filepath.Join(r.dir.Path, filepath.FromSlash(th.from))
-	err = f.seek("restoring", path, lastLink|missing, func(q place) error {
+	err = f.seek("restoring", path, lastLink|missing, func(q target) error {
 		switch {
 		case q.rest == nil:
 			return Exists

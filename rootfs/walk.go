@@ -160,7 +160,7 @@ func beneathOf(dir, name string) string {
 // to do.
 func (f *FS) Walk(ctx context.Context, path string, o WalkOptions, visit func(d *Directory) []Entry) (Walked, error) {
 	start := &Directory{fs: f}
-	err := f.reach("walking", path, 0, func(p place) error {
+	err := f.reach("walking", path, 0, func(p target) error {
 		if p.denied {
 			return Denied
 		}
@@ -198,7 +198,7 @@ type walker struct {
 
 	entries, directories, unreadable, tooDeep atomic.Int64
 	cut                                       atomic.Bool
-	held                                      atomic.Int64 // holds there are
+	anchors                                   atomic.Int64 // those that are open
 
 	workers sync.WaitGroup
 	mu      sync.Mutex
@@ -211,30 +211,30 @@ type walker struct {
 // waiting are directories that are still to be entered, in a directory that was visited.
 type waiting struct {
 	in      *Directory
-	from    *hold
+	from    *anchor
 	way     string // from there to in; "" for itself
 	entries []Entry
 }
 
-// hold is a directory that stays open for those beneath it, until its last user lets go of it.
-type hold struct {
+// anchor is a directory that stays open for those beneath it, until its last user lets go of it.
+type anchor struct {
 	directory
 	users atomic.Int64
 }
 
 const (
 	// The first directories with something beneath them are held, up to so many; after that one in so many levels, or bytes
-	// of way; and never more than maxHolds. What would need more is too deep.
-	freeHolds  = 64
-	maxHolds   = 1024
-	holdLevels = 16
-	holdBytes  = 3000
+	// of way; and never more than maxAnchors. What would need more is too deep.
+	freeAnchors  = 64
+	maxAnchors   = 1024
+	anchorLevels = 16
+	anchorBytes  = 3000
 )
 
-func (w *walker) letGo(h *hold) {
-	if h != nil && h.users.Add(-1) == 0 {
-		h.close()
-		w.held.Add(-1)
+func (w *walker) letGo(a *anchor) {
+	if a != nil && a.users.Add(-1) == 0 {
+		a.close()
+		w.anchors.Add(-1)
 	}
 }
 
@@ -316,7 +316,7 @@ func (w *walker) enter(p *waiting, name string) {
 
 // step opens the directory element by element, so that no exchange of directories leads over a link or from one root's
 // rights into another root.
-func (d *Directory) step(from *hold, way string) error {
+func (d *Directory) step(from *anchor, way string) error {
 	at, open := from.directory, false
 	for rest, more := way, true; more; {
 		var e string
@@ -367,7 +367,7 @@ func (d *Directory) begin(at directory) error {
 }
 
 // see reads a directory that was opened, lets it be visited, and keeps what is to be entered.
-func (w *walker) see(d *Directory, from *hold, way string) {
+func (w *walker) see(d *Directory, from *anchor, way string) {
 	if w.stopped() {
 		d.close()
 		return
@@ -437,18 +437,18 @@ func (d *Directory) close() {
 // keep puts directories on the stack, and decides from where they will be opened.
 func (w *walker) keep(p *waiting) {
 	// No way may lead through the beginning of another root.
-	must := p.from == nil || p.in.name == "." || strings.Count(p.way, "/") >= holdLevels || len(p.way) > holdBytes
-	switch held := w.held.Add(1); {
-	case held <= freeHolds, must && held <= maxHolds:
-		p.from, p.way = &hold{directory: p.in.dir}, ""
+	must := p.from == nil || p.in.name == "." || strings.Count(p.way, "/") >= anchorLevels || len(p.way) > anchorBytes
+	switch open := w.anchors.Add(1); {
+	case open <= freeAnchors, must && open <= maxAnchors:
+		p.from, p.way = &anchor{directory: p.in.dir}, ""
 		p.in.dir = nil
 	case must:
-		w.held.Add(-1)
+		w.anchors.Add(-1)
 		w.tooDeep.Add(int64(len(p.entries)))
 		p.in.close()
 		return
 	default:
-		w.held.Add(-1)
+		w.anchors.Add(-1)
 		p.in.close()
 	}
 	p.from.users.Add(1)

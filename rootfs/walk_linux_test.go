@@ -67,7 +67,7 @@ func TestWalkDeep(t *testing.T) {
 	everyOne(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
 		f := open(t, Options{}, dir(t, r, roots.ReadWrite))
 		o, want := WalkOptions{}, Walked{Entries: 2 * depth, Directories: depth + 1}
-		if _, slow := f.roots[0].directory.(*rooted); slow {
+		if _, slow := f.roots[0].directory.(*osRootDir); slow {
 			o.MaxDepth = depth / 5
 			want = Walked{Entries: 2 * depth / 5, Directories: depth / 5, TooDeep: 1}
 		}

@@ -77,14 +77,14 @@ func check(d roots.Dir) Trouble {
 	return 0
 }
 
-// Interval is how often Watch looks.
-const Interval = time.Second
+// interval is how often Watch looks.
+const interval = time.Second
 
 // Watch calls changed with what Check finds, whenever that differs from before; the first time when it finds anything at
-// all. It looks every Interval, which no file system and no rename further up can escape, and returns when ctx ends.
+// all. It looks every second, which no file system and no rename further up can escape, and returns when ctx ends.
 // changed is called by the goroutine of Watch.
 func Watch(ctx context.Context, set roots.Set, changed func([]Problem)) {
-	t := time.NewTicker(Interval)
+	t := time.NewTicker(interval)
 	defer t.Stop()
 	watch(ctx, set, t.C, changed)
 }

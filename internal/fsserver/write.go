@@ -212,7 +212,7 @@ func (c *call) target(arg string) (string, error) {
 		return paths[0], nil
 	}
 	there := func(path string) bool {
-		_, _, err := c.fs.Lstat(path)
+		_, err := c.fs.Lstat(path)
 		return !errors.Is(err, rootfs.NotFound) && !errors.Is(err, rootfs.OutsideRoots)
 	}
 	if i := slices.IndexFunc(paths, there); i >= 0 {
@@ -315,7 +315,7 @@ func runCopyFile(c *call) (answer, error) {
 // copyDirectory copies a directory to a path where nothing is. What it has copied when something goes wrong stays.
 func (c *call) copyDirectory(source, destination string) (string, error) {
 	from, to := c.real(source), c.real(destination)
-	switch _, _, err := c.fs.Lstat(destination); {
+	switch _, err := c.fs.Lstat(destination); {
 	case err == nil:
 		return "", refuse(rootfs.Exists, "Destination already exists: %s", show(to))
 	case !errors.Is(err, rootfs.NotFound):

@@ -14,7 +14,7 @@ func openTop(path string) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	top := &stepped{held: held{fd: fd}}
+	top := &stepDir{dirFD: dirFD{fd: fd}}
 	defer top.close()
 	name := strings.Trim(path, "/")
 	if name == "" {
@@ -24,7 +24,7 @@ func openTop(path string) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	return s.(*stepped).fd, nil
+	return s.(*stepDir).fd, nil
 }
 
 // mountOf says in which mount a name lies, or with no name the directory itself; 0 where the kernel does not tell.

@@ -13,20 +13,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stepped is the directory by steps of one name each, none through a link, where the kernel cannot take a whole name.
-type stepped struct {
-	held
+// stepDir is the directory by steps of one name each, none through a link, where the kernel cannot take a whole name.
+type stepDir struct {
+	dirFD
 	device uint64
 	mount  uint64 // under sameMount, where the system tells it
 	how    how
 }
 
-func openStepped(name string, h how) (directory, error, bool) {
+func openSteps(name string, h how) (directory, error, bool) {
 	fd, err := openTop(name)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}, true
 	}
-	d := &stepped{held: held{fd: fd}, how: h & sameMount}
+	d := &stepDir{dirFD: dirFD{fd: fd}, how: h & sameMount}
 	var st unix.Stat_t
 	if err = unix.Fstat(fd, &st); err == nil && kernelFS(fd) {
 		err = SpecialFile
@@ -40,7 +40,7 @@ func openStepped(name string, h how) (directory, error, bool) {
 }
 
 // stat describes one name, and refuses what lies in another mount.
-func (d *stepped) stat(name string) (st unix.Stat_t, err error) {
+func (d *stepDir) stat(name string) (st unix.Stat_t, err error) {
 	err = unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW)
 	if err == nil && d.how&sameMount != 0 && (uint64(st.Dev) != d.device || mountOf(d.fd, name) != d.mount) {
 		err = Mount
@@ -50,7 +50,7 @@ func (d *stepped) stat(name string) (st unix.Stat_t, err error) {
 
 // openat opens one name of that kind. It looks before and after: there are systems where O_NOFOLLOW with O_DIRECTORY
 // follows a link (gVisor), and what is not of the kind is better not opened at all.
-func (d *stepped) openat(name string, flags int, kind uint32) (fd int, st unix.Stat_t, err error) {
+func (d *stepDir) openat(name string, flags int, kind uint32) (fd int, st unix.Stat_t, err error) {
 	before, err := d.stat(name)
 	if err != nil {
 		return -1, st, err
@@ -91,7 +91,7 @@ func (d *stepped) openat(name string, flags int, kind uint32) (fd int, st unix.S
 }
 
 // parent goes to the directory that name lies in. The caller closes it when it is another one than d.
-func (d *stepped) parent(name string) (in *stepped, last string, err error) {
+func (d *stepDir) parent(name string) (in *stepDir, last string, err error) {
 	dir, last := path.Split(name)
 	if dir == "" {
 		return d, last, nil
@@ -100,16 +100,16 @@ func (d *stepped) parent(name string) (in *stepped, last string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	return s.(*stepped), last, nil
+	return s.(*stepDir), last, nil
 }
 
-func (d *stepped) leave(in *stepped) {
+func (d *stepDir) leave(in *stepDir) {
 	if in != d {
 		in.close()
 	}
 }
 
-func (d *stepped) look(name string) (fs.FileInfo, string, error) {
+func (d *stepDir) look(name string) (fs.FileInfo, string, error) {
 	in, last, err := d.parent(name)
 	if err != nil {
 		return nil, "", err
@@ -144,7 +144,7 @@ func (d *stepped) look(name string) (fs.FileInfo, string, error) {
 	return info, "", nil
 }
 
-func (d *stepped) open(name string) (*os.File, error) {
+func (d *stepDir) open(name string) (*os.File, error) {
 	in, last, err := d.parent(name)
 	if err != nil {
 		return nil, err
@@ -157,8 +157,8 @@ func (d *stepped) open(name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-func (d *stepped) sub(name string, h how) (directory, error) {
-	at := &stepped{d.held, d.device, d.mount, d.how | h&sameMount}
+func (d *stepDir) sub(name string, h how) (directory, error) {
+	at := &stepDir{d.dirFD, d.device, d.mount, d.how | h&sameMount}
 	if at.how&^d.how != 0 {
 		at.mount = mountOf(d.fd, "")
 	}
@@ -175,7 +175,7 @@ func (d *stepped) sub(name string, h how) (directory, error) {
 		if err != nil {
 			return nil, err
 		}
-		at = &stepped{held{fd, rest == "" && h&toList != 0}, uint64(st.Dev), at.mount, at.how}
+		at = &stepDir{dirFD{fd, rest == "" && h&toList != 0}, uint64(st.Dev), at.mount, at.how}
 		if rest == "" {
 			return at, nil
 		}
@@ -183,7 +183,7 @@ func (d *stepped) sub(name string, h how) (directory, error) {
 	}
 }
 
-func (d *stepped) strict() bool { return true }
+func (d *stepDir) strict() bool { return true }
 
 // statInfo is what fstatat says.
 type statInfo struct {

@@ -1,5 +1,3 @@
-//go:build unix && !linux
-
 package rootfs
 
 import (
@@ -42,4 +40,8 @@ func readEntries(fd int) ([]Entry, error) {
 		}
 	}
 	return entries, err
+}
+
+func renameNoReplace(from int, name string, to int, as string) error {
+	return unix.RenameatxNp(from, name, to, as, unix.RENAME_EXCL)
 }

@@ -1,7 +1,0 @@
-//go:build unix && !darwin && !freebsd && !netbsd
-
-package rootfs
-
-import "syscall"
-
-func changed(st *syscall.Stat_t) (sec, nsec int64) { return st.Ctim.Unix() }
