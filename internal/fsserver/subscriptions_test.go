@@ -111,9 +111,14 @@ func (c *client) updated(uri string) string {
 	return `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":` + params + `}}`
 }
 
+// write puts a file in place in one step: one that is made and then written changes twice.
 func write(t testing.TB, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	made := filepath.Join(t.TempDir(), "made")
+	if err := os.WriteFile(made, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(made, path); err != nil {
 		t.Fatal(err)
 	}
 }
