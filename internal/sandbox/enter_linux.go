@@ -49,7 +49,7 @@ func readOrder(conn io.Reader) (o order, err error) {
 // confine restricts this thread to the policy, and tries whether it is.
 func (o order) confine() error {
 	parent := os.Getppid()
-	tests, err := o.tests(parent)
+	trials, err := o.trials(parent)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (o order) confine() error {
 			return fmt.Errorf("%s: %w", step.name, err)
 		}
 	}
-	for _, t := range tests {
+	for _, t := range trials {
 		if err := t.held(); err != nil {
 			return fmt.Errorf("the kernel did not hold it: %w", err)
 		}

@@ -9,6 +9,8 @@ import (
 
 var errSystem = fmt.Errorf("only Linux can do that for now: %w", errors.ErrUnsupported)
 
+type confiner struct{}
+
 // Supported returns the level that Restrict would reach, or why it would reach none: an error that is
 // errors.ErrUnsupported.
 func Supported() (Level, error) { return Level{}, errSystem }

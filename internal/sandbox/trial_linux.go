@@ -25,8 +25,8 @@ func (t trial) held() error {
 	return nil
 }
 
-// tests returns what this policy must make impossible, as far as it can be tried here.
-func (o order) tests(parent int) ([]trial, error) {
+// trials returns what this policy must make impossible, as far as it can be tried here.
+func (o order) trials(parent int) ([]trial, error) {
 	var list []trial
 	if !o.Policy.allows("/") {
 		list = append(list, trial{"to list the top directory", func() error {
