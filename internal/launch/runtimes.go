@@ -56,6 +56,12 @@ func (f *finder) runtime(name, called, real string, args []string) error {
 		if !o.has("-m") && !o.has("-c") && o.rest < len(args) {
 			f.packageOf(args[o.rest], "pyproject.toml", "setup.py", "requirements.txt")
 		}
+	case "git":
+		f.set("GIT_CONFIG_GLOBAL", "/dev/null") // as for Node
+		for _, path := range []string{"/usr/lib/git-core", "/usr/libexec/git-core", "/usr/share/git-core"} {
+			f.add(Need{Path: path, Access: roots.Read, Execute: true, Why: "git"})
+		}
+		f.add(Need{Path: "/etc/gitconfig", Access: roots.Read, Why: "git"})
 	case "env":
 		o := options(args, "-u --unset -C --chdir", "")
 		i := o.rest

@@ -198,7 +198,7 @@ func newWorld(t *testing.T, probe string, uid int) world {
 		}
 	}
 	for _, file := range []string{"in/file", "out/file", "out/other", "out/gone", "out/mine", "out/second"} {
-		if err := os.WriteFile(filepath.Join(top, file), []byte("x"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(top, file), []byte(filepath.Dir(file)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -405,6 +405,26 @@ func comparable(text, here string) []string {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// A server that loses the race between looking and opening when it is not confined loses none when it is.
+func TestARacyServer(t *testing.T) {
+	needLandlock(t)
+	w := newWorld(t, buildProbe(t), os.Getuid())
+	o := w.order()
+	o.Args, o.Leak = []string{"race", filepath.Join(w.top, "in")}, ""
+	for _, plain := range []bool{true, false} {
+		o.Plain = plain
+		stdout, stderr, code := run(t, os.Getuid(), o)
+		_, counts, _ := strings.Cut(stdout, "read inside: ")
+		var inside, outside int
+		if n, err := fmt.Sscanf(counts, "%d\nread outside: %d\n", &inside, &outside); n != 2 || code != 0 {
+			t.Fatalf("exit code %d, %v: %s%s", code, err, stdout, stderr)
+		}
+		if inside == 0 || (outside > 0) != plain {
+			t.Errorf("confined: %v, and it read %d times inside and %d times outside", !plain, inside, outside)
+		}
+	}
 }
 
 // Where the kernel does not do its part, nothing is started, and the error says why.

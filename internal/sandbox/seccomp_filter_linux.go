@@ -114,6 +114,9 @@ func (p Policy) filter() ([]bpf.RawInstruction, error) {
 	// Limits and priorities of other processes.
 	f.when(unix.SYS_PRLIMIT64, is(0, []uint32{0}, end(allow), end(refuse(unix.EPERM))))
 	f.when(unix.SYS_SETPRIORITY, is(1, []uint32{0}, end(allow), end(refuse(unix.EPERM))))
+	f.when(unix.SYS_IOPRIO_SET, is(1, []uint32{0}, end(allow), end(refuse(unix.EPERM))))
+	f.when(unix.SYS_MIGRATE_PAGES, is(0, []uint32{0}, end(allow), end(refuse(unix.EPERM))))
+	f.when(unix.SYS_MOVE_PAGES, is(0, []uint32{0}, end(allow), end(refuse(unix.EPERM))))
 	// Typing into the terminal that standard error may be.
 	f.when(unix.SYS_IOCTL, is(1, []uint32{unix.TIOCSTI, tiocLinux}, end(refuse(unix.EPERM)), end(allow)))
 	p.sockets(&f)

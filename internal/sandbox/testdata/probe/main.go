@@ -25,6 +25,10 @@ func main() {
 	if len(os.Args) == 1 {
 		try("run a program without a file", nil)
 	}
+	if len(os.Args) > 1 && os.Args[1] == "race" {
+		race(os.Args[2])
+		return
+	}
 	if len(os.Args) < 8 {
 		return
 	}
@@ -92,6 +96,7 @@ func main() {
 	try("read the guard's memory by a call", readMemory(guard))
 	try("take a descriptor of the guard", takeDescriptor(guard))
 	try("limit the guard", limit(guard))
+	try("lower the guard's class of input", syscall(unix.SYS_IOPRIO_SET, 1, uintptr(guard), 3<<13))
 	try("slow the guard down", unix.Setpriority(unix.PRIO_PROCESS, guard, 19))
 	try("share memory by number", sharedMemory())
 	try("share a queue by name", queue())
@@ -105,6 +110,27 @@ func main() {
 	try("see a capability", capability())
 	try("type into a terminal", reachable(syscall(unix.SYS_IOCTL, 2, unix.TIOCSTI, uintptr(unsafe.Pointer(&[]byte{'x'}[0])))))
 	try("run a program without a file", memfd()) // the last, because it is another program then
+}
+
+// race is a server that looks where a path leads before it opens it, while something exchanges what is there: a file
+// inside, and a link to one outside. It prints how often it read each of them.
+func race(in string) {
+	file, link := in+"/file", in+"/link"
+	go func() {
+		for {
+			unix.Renameat2(unix.AT_FDCWD, file, unix.AT_FDCWD, link, unix.RENAME_EXCHANGE)
+		}
+	}()
+	read := map[string]int{}
+	for range 4000 {
+		if real, err := filepath.EvalSymlinks(file); err != nil || !strings.HasPrefix(real, in+"/") {
+			continue
+		}
+		if b, err := os.ReadFile(file); err == nil {
+			read[string(b)]++
+		}
+	}
+	fmt.Printf("read inside: %d\nread outside: %d\n", read["in"], read["out"])
 }
 
 func try(what string, err error) {
