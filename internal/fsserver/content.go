@@ -113,7 +113,7 @@ func runSearchContent(c *call) (answer, error) {
 		s.finder, err = newFinder(pattern, c.args.is("literal"), c.args.is("ignoreCase"))
 	}
 	if err != nil {
-		return answer{}, refuse(codeArguments, "The pattern %q cannot be used: %v.", clip(pattern), err)
+		return answer{}, refuse(codeArguments, "The pattern %q cannot be used: %v.", clip(pattern, maxPatternShown), err)
 	}
 	if s.include, err = compileIncludes(c.args.list("includePatterns")); err != nil {
 		return answer{}, err

@@ -104,8 +104,9 @@ type span struct {
 	new        []byte
 }
 
-// splice returns the document with spans, which are in order, replaced; size is the length of its text. Line ends that come in take after those of the
-// span, one after the other, and when it has too few, after its last one; when it has none, after that of its line.
+// splice returns the document with spans, which are in order, replaced; size is the length of its text. Line ends that come
+// in take after those of the span, one after the other, and when it has too few, after its last one; when it has none, after
+// that of its line.
 func (d *document) splice(spans iter.Seq[span], size int) *document {
 	to := &document{marked: d.marked, text: make([]byte, 0, size)}
 	from := marks{d.returns}
@@ -269,7 +270,7 @@ func (d *document) find(e textEdit, several string) (spans iter.Seq[span], size 
 		return d.everywhere(e), len(d.text) + bytes.Count(d.text, e.old)*(len(e.new)-len(e.old)), nil
 	case len(places) > 1:
 		return nil, 0, refuse(codeSeveralMatches, "Found %s, so it is not clear which is meant:\n%s\n\n%s",
-			d.places(places), cut(e.given, maxShown), several)
+			d.places(places), clip(e.given, maxShown), several)
 	default:
 		one = span{places[0], places[0] + len(e.old), e.new}
 	}
@@ -338,7 +339,7 @@ func (d *document) findLoosely(e textEdit) (span, error) {
 		places = findAll(text, wanted, 1+maxCount)
 	}
 	if len(places) == 0 {
-		return span{}, refuse(codeNoMatch, "Could not find exact match for edit:\n%s%s", cut(e.given, maxShown), d.advise(old))
+		return span{}, refuse(codeNoMatch, "Could not find exact match for edit:\n%s%s", clip(e.given, maxShown), d.advise(old))
 	}
 	n := bytes.Count(old, []byte("\n")) + 1
 	starts := make([]int, len(places)) // in the document's text
@@ -352,7 +353,7 @@ func (d *document) findLoosely(e textEdit) (span, error) {
 	}
 	if len(places) > 1 {
 		return span{}, refuse(codeSeveralMatches, "Found no exact match for edit, and, leaving out blanks around the lines, %s, so it is not clear which is meant:\n%s\n\n"+
-			"Nothing was changed. Give the text exactly as it is in the file, with its indentation.", d.places(starts), cut(e.given, maxShown))
+			"Nothing was changed. Give the text exactly as it is in the file, with its indentation.", d.places(starts), clip(e.given, maxShown))
 	}
 	s := span{start: starts[0]}
 	s.end = s.start
@@ -399,7 +400,7 @@ func (d *document) advise(old []byte) string {
 	if start, lines := d.nearest(old); lines != nil {
 		b.WriteString("\n\nThe nearest lines of the file are:")
 		for i, l := range lines {
-			fmt.Fprintf(&b, "\n%6d: %s", start+i+1, cut(decode(l), maxLine))
+			fmt.Fprintf(&b, "\n%6d: %s", start+i+1, clip(decode(l), maxLine))
 		}
 	}
 	return b.String()
@@ -453,12 +454,4 @@ func (d *document) nearest(old []byte) (start int, lines [][]byte) {
 		return 0, nil
 	}
 	return best, text[best:min(len(text), best+min(len(wanted), maxNear))]
-}
-
-// cut returns the beginning of a text that is too long.
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }

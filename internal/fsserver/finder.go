@@ -72,7 +72,7 @@ func newFinder(pattern string, literal, fold bool) (*finder, error) {
 func plainSyntaxError(err error) error {
 	var e *syntax.Error
 	if errors.As(err, &e) {
-		return fmt.Errorf("%s: %q", e.Code, clip(e.Expr))
+		return fmt.Errorf("%s: %q", e.Code, clip(e.Expr, maxPatternShown))
 	}
 	return err
 }

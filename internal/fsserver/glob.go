@@ -62,19 +62,13 @@ func compileGlob(pattern string) (*glob, error) {
 	body := strings.TrimLeft(pattern, "!")
 	g.negated = (len(pattern)-len(body))%2 == 1
 	if err := g.add(body); err != nil {
-		return nil, refuse(codeArguments, "The pattern %s cannot be used: %v.", strconv.Quote(clip(pattern)), err)
+		return nil, refuse(codeArguments, "The pattern %s cannot be used: %v.", strconv.Quote(clip(pattern, maxPatternShown)), err)
 	}
 	return g, nil
 }
 
-// clip shortens a text that is told.
-func clip(s string) string {
-	const longest = 200
-	if len(s) > longest {
-		return strings.ToValidUTF8(s[:longest], "") + "…"
-	}
-	return s
-}
+// maxPatternShown is how much of a pattern an error shows, in bytes.
+const maxPatternShown = 200
 
 // add adds the alternatives of a pattern.
 func (g *glob) add(pattern string) error {
@@ -350,7 +344,7 @@ func (p *elemParser) extended(c byte) {
 	switch {
 	case c == '!' && p.err == nil:
 		p.err = fmt.Errorf("%s asks for what does not match in a part of a name, which is not supported; a ! at the beginning turns the whole pattern round",
-			strconv.Quote(clip(p.in[start:p.at])))
+			strconv.Quote(clip(p.in[start:p.at], maxPatternShown)))
 	case c == '@':
 		after = ""
 	}
@@ -549,7 +543,8 @@ func indexUnescaped(s string, c byte, from int) int {
 	return -1
 }
 
-// braceParts cuts what is in the braces at the beginning of s at its commas and says how long it is with them. Nil: they are not closed.
+// braceParts cuts what is in the braces at the beginning of s at its commas and says how long it is with them. Nil: they are
+// not closed.
 func braceParts(s string) (parts []string, size int) {
 	depth, start := 0, 1
 	for i := 0; i < len(s); i++ {
@@ -650,7 +645,7 @@ func compileExcludes(patterns []string) (excludes, error) {
 				err = g.add("**/" + plain)
 			}
 			if err != nil {
-				return nil, refuse(codeArguments, "The pattern %s cannot be used: %v.", strconv.Quote(clip(pattern)), err)
+				return nil, refuse(codeArguments, "The pattern %s cannot be used: %v.", strconv.Quote(clip(pattern, maxPatternShown)), err)
 			}
 			list = append(list, g)
 		}

@@ -256,8 +256,13 @@ func show(path string) string {
 			path = uri
 		}
 	}
-	if len(path) > longest {
-		path = strings.ToValidUTF8(path[:longest], "") + "…"
+	return clip(path, longest)
+}
+
+// clip returns the beginning of a text that is longer than so many bytes.
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
 	}
-	return path
+	return strings.ToValidUTF8(s[:most], "") + "…"
 }

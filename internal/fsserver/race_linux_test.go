@@ -21,8 +21,6 @@ import (
 type race struct {
 	name  string
 	steps []step
-	// steady says that no call needs to fail, or none to succeed, whoever wins.
-	steady bool
 }
 
 var races = []race{
@@ -74,7 +72,7 @@ func runRace(t *testing.T, r race, each time.Duration, attack func(t *testing.T,
 	var attacking sync.WaitGroup
 	attacking.Go(func() { attack(t, c, &stop) })
 	succeeded, failed := 0, 0
-	missing := func() bool { return !r.steady && (succeeded == 0 || failed == 0) }
+	missing := func() bool { return succeeded == 0 || failed == 0 }
 	for begin := time.Now(); time.Since(begin) < each || missing() && time.Since(begin) < mcptest.Patience; {
 		for i, s := range r.steps {
 			switch got := c.callAs(t, eras[i%2], s.tool, s.args); {

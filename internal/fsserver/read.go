@@ -389,8 +389,8 @@ type tooFar int64
 
 func (n tooFar) Error() string { return fmt.Sprintf("there was time for %d lines", int64(n)) }
 
-// numberedLines returns up to limit lines from the line with the number first on, and a line that says where to go on. It reads by buf, and
-// keeps not more than the answer. When ctx is over in time, it returns the lines that there are, or tooFar.
+// numberedLines returns up to limit lines from the line with the number first on, and a line that says where to go on. It
+// reads by buf, and keeps not more than the answer. When ctx is over in time, it returns the lines that there are, or tooFar.
 func numberedLines(ctx context.Context, r io.Reader, first, limit int64, buf []byte) (string, error) {
 	var text strings.Builder
 	var line []byte // what has come of this line, as far as it is shown

@@ -71,10 +71,6 @@ type searchAt struct {
 func (s *nameSearch) visit(d *rootfs.Directory) []rootfs.Entry {
 	at := &searchAt{pattern: s.pattern.first}
 	if d.Parent == nil {
-		s.mu.Lock()
-		s.found = nil // a walk whose start was exchanged begins anew
-		s.mu.Unlock()
-		s.hits.Store(0)
 		at.sieved = s.sieve.in(d, sieved{})
 	} else {
 		parent := d.Parent.Value.(*searchAt)
@@ -109,7 +105,8 @@ func (s *nameSearch) visit(d *rootfs.Directory) []rootfs.Entry {
 	return enter
 }
 
-// leadsInside reports whether a link leads to something inside the roots: what is outside is not told, not even whether it is there.
+// leadsInside reports whether a link leads to something inside the roots: what is outside is not told, not even whether it
+// is there.
 func (s *nameSearch) leadsInside(d *rootfs.Directory, name string) bool {
 	_, err := s.fs.Stat(joined(s.sieve.start, path.Join(d.Path, name)))
 	return err == nil
