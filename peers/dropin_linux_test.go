@@ -2,7 +2,6 @@ package peers
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,7 +56,7 @@ func TestDropIn(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d calls in %d trials; with --compat %v; else %v", calls/2, trials(sections), seen["compat"], seen["default"])
+	t.Logf("%d calls on each server; differences with --compat: %v; without: %v", calls/2, seen["compat"], seen["default"])
 
 	listed := listedDifferences(t)
 	for _, d := range differences {
@@ -90,7 +89,7 @@ func listedDifferences(t *testing.T) map[string]bool {
 		t.Fatal(err)
 	}
 	listed := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^- \*\*([a-z0-9-]+)\*\*( \(not with `+"`--compat`"+`\))?:`).FindAllStringSubmatch(string(page), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^- \*\*([a-z0-9-]+)\*\*( \(default only\))?:`).FindAllStringSubmatch(string(page), -1) {
 		if _, twice := listed[m[1]]; twice {
 			t.Errorf("docs/differences.md lists %s twice", m[1])
 		}
@@ -123,13 +122,6 @@ func (t trial) mutates() bool {
 	return slices.ContainsFunc(t, func(c toolCall) bool {
 		return slices.Contains([]string{"write_file", "edit_file", "create_directory", "move_file", "append_file", "copy_file", "delete_path"}, c.tool)
 	})
-}
-
-func trials(sections []section) (n int) {
-	for _, s := range sections {
-		n += len(s.trials)
-	}
-	return n
 }
 
 // dropInMode is one of the servers that are compared.
@@ -186,40 +178,35 @@ func (m *dropInMode) run(t *testing.T, sections []section) error {
 		}
 		var outcomes []trialOutcome
 		for _, trial := range s.trials {
-			var o trialOutcome
-			for _, c := range trial {
-				answer, err := server.ask(c)
-				if err != nil {
-					return fmt.Errorf("%v: %w", c, err)
-				}
-				o.answers = append(o.answers, answer)
+			o, err := server.attempt(trial, before)
+			if err != nil {
+				return err
 			}
+			outcomes = append(outcomes, o)
 			if trial.mutates() {
-				after, err := snapshot(w)
-				if err != nil {
-					return err
-				}
-				o.changes = changesOf(before, after)
-				for path := range o.changes {
-					if err := removeTree(filepath.Join(w, path)); err != nil {
-						return err
-					}
-				}
-				if s.hidden {
-					err = clearTree(w, dirs)
-				}
-				for _, d := range dirs { // the reference server moves them away when it is asked to
-					err = errors.Join(err, os.MkdirAll(d, 0o755))
-				}
-				if err = errors.Join(err, makeTree(w, s.tree)); err != nil {
+				if err := s.mend(w, dirs, o.changes); err != nil {
 					return fmt.Errorf("mending the tree of %s: %w", s.name, err)
 				}
 			}
-			outcomes = append(outcomes, o)
 		}
 		m.outcomes = append(m.outcomes, outcomes)
 	}
 	return nil
+}
+
+// mend makes a tree what it was before a trial.
+func (s section) mend(w string, dirs []string, changes map[string]string) error {
+	var err error
+	if s.hidden {
+		err = clearTree(w, dirs)
+	}
+	for path := range changes {
+		err = errors.Join(err, removeTree(filepath.Join(w, path)))
+	}
+	for _, d := range dirs { // the reference server moves them away when it is asked to
+		err = errors.Join(err, os.MkdirAll(d, 0o755))
+	}
+	return errors.Join(err, makeTree(w, s.tree))
 }
 
 // dropInServer is a running server.
@@ -235,7 +222,7 @@ type dropInServer struct {
 
 // startDropIn starts a server and shakes hands with it. Its files of state are beneath top.
 func startDropIn(t *testing.T, command []string, w, top string) (*dropInServer, error) {
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), command[0], command[1:]...)
+	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), "HOME="+filepath.Join(w, "home"), "XDG_STATE_HOME="+top, "XDG_CONFIG_HOME="+top, "TZ=UTC", "LC_ALL=en_US.UTF-8")
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -314,6 +301,25 @@ func (s *dropInServer) request(method, params string) (response, error) {
 			return response{}, fmt.Errorf("no answer within %v", patience)
 		}
 	}
+}
+
+// attempt makes the calls of a trial and looks what they have changed.
+func (s *dropInServer) attempt(t trial, before map[string]string) (o trialOutcome, err error) {
+	for _, c := range t {
+		answer, err := s.ask(c)
+		if err != nil {
+			return o, fmt.Errorf("%v: %w", c, err)
+		}
+		o.answers = append(o.answers, answer)
+	}
+	if t.mutates() {
+		after, err := snapshot(s.w)
+		if err != nil {
+			return o, err
+		}
+		o.changes = changesOf(before, after)
+	}
+	return o, nil
 }
 
 // ask makes a call and returns the answer as a text: the text of the answer where that is all there is, with "!" before it
@@ -432,7 +438,7 @@ func diskDifference(want, got map[string]string) string {
 	var lines []string
 	for path := range paths {
 		if a, b := want[path], got[path]; a != b {
-			lines = append(lines, fmt.Sprintf("%s: %s | %s", path, orUnchanged(a), orUnchanged(b)))
+			lines = append(lines, fmt.Sprintf("%s: %s | %s", strings.ReplaceAll(path, "\n", `\n`), orUnchanged(a), orUnchanged(b)))
 		}
 	}
 	slices.Sort(lines)
@@ -473,20 +479,15 @@ func clearTree(w string, dirs []string) error {
 	return clear(w)
 }
 
-// removeTree removes also what may not be read.
+// removeTree removes also what lies in directories that may not be read or changed.
 func removeTree(path string) error {
 	filepath.WalkDir(path, func(path string, d os.DirEntry, err error) error {
-		if err == nil && d.IsDir() && unreadable(path) {
+		if err == nil && d.IsDir() {
 			os.Chmod(path, 0o700)
 		}
 		return nil
 	})
 	return os.RemoveAll(path)
-}
-
-func unreadable(path string) bool {
-	info, err := os.Lstat(path)
-	return err == nil && info.Mode().Perm()&0o500 != 0o500
 }
 
 // plain runs a command as what an ordinary user runs is: when it is the superuser's, without the right to read what no one

@@ -3,6 +3,7 @@ package peers
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -239,7 +240,7 @@ func (e entry) make(w string) error {
 			return err
 		}
 	}
-	return os.Chmod(path, mode)
+	return errors.Join(os.Chtimes(path, when, when), os.Chmod(path, mode))
 }
 
 // short is a text, or what is known of a long one.
