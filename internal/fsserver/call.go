@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/rootbound/rootbound/internal/exchange"
@@ -171,4 +172,12 @@ func (s *Server) toolError(r *exchange.Request, err error) exchange.Outcome {
 		b = append(append(append(b, `,"_meta":{`...), meta[:len(meta)-1]...), '}')
 	}
 	return exchange.Result(r, append(b, '}'))
+}
+
+// plural returns a number with what is counted.
+func plural(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.FormatInt(n, 10) + " " + many
 }

@@ -15,9 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
-	"github.com/rootbound/rootbound/internal/wire"
 	"github.com/rootbound/rootbound/rootfs"
 )
 
@@ -552,42 +550,4 @@ func writeLines(b *strings.Builder, lines []foundLine) (n int64) {
 		}
 	}
 	return n
-}
-
-func plural(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.FormatInt(n, 10) + " " + many
-}
-
-// report tells the client, if it has asked for that, how far a call has come: a count, each second in which it has
-// grown. The caller calls the function it returns when the call is over.
-func (c *call) report(count *atomic.Int64, what string) (done func()) {
-	token, _ := wire.Get(c.request.Msg.Meta(), "progressToken")
-	if kind := typeOf(token); c.request.Caller == nil || kind != "string" && kind != "number" {
-		return func() {}
-	}
-	over := make(chan struct{})
-	var telling sync.WaitGroup
-	telling.Go(func() {
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for last := int64(0); ; {
-			select {
-			case <-over:
-				return
-			case <-tick.C:
-			}
-			if n := count.Load(); n > last {
-				last = n
-				c.request.Caller.Notify(wire.NewNotification("notifications/progress",
-					fmt.Appendf(nil, `{"progressToken":%s,"progress":%d,"message":%s}`, token, n, wire.Quote(fmt.Sprintf("%d %s", n, what)))))
-			}
-		}
-	})
-	return func() {
-		close(over)
-		telling.Wait()
-	}
 }

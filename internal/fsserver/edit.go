@@ -3,11 +3,147 @@ package fsserver
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"iter"
-	"slices"
+	"os"
 	"strings"
+
+	"github.com/rootbound/rootbound/internal/wire"
+	"github.com/rootbound/rootbound/rootfs"
 )
+
+var editFile = tool{
+	name:  "edit_file",
+	title: "Edit File",
+	description: "Change parts of a text file. Each edit puts newText in the place of oldText, which must be in the file exactly once; " +
+		"lines that differ only in the blanks around them are found too, and keep the indentation of the file. The edits " +
+		"are made one after the other, all or none. Everything else in the file stays as it is, and line ends are those of the file. " +
+		"The answer is a diff of what changed, with dryRun of what would. " + onlyWithin,
+	params: []param{
+		aPath,
+		{name: "edits", required: true, schema: schema{kind: "array", items: &schema{kind: "object", members: []param{
+			{name: "oldText", schema: aString.says("The text to look for, exactly as it is in the file"), required: true},
+			{name: "newText", schema: aString.says("The text to put in its place"), required: true},
+			{name: "replaceAll", schema: aBoolean.says("Replace oldText wherever it is, and not only when it is there once"), extra: true},
+		}}}},
+		{name: "dryRun", schema: aBoolean.says("Show what would change, as a diff, and change nothing")},
+		aVersion,
+	},
+	annotations: changes,
+	writes:      true,
+	run:         runEditFile,
+}
+
+// editing holds back edits while others have their files in memory.
+var editing = make(chan struct{}, 4)
+
+// errUnchanged ends a replacement that would change nothing.
+var errUnchanged = errors.New("unchanged")
+
+// runEditFile edits one file. It is read while it is being replaced, so that no two edits of a file begin with the same text.
+func runEditFile(c *call) (answer, error) {
+	select {
+	case editing <- struct{}{}:
+		defer func() { <-editing }()
+	case <-c.ctx.Done():
+		return answer{}, c.ctx.Err()
+	}
+	path, err := c.target(c.args.text("path"))
+	if err != nil {
+		return answer{}, err
+	}
+	edits := c.edits()
+	o := rootfs.ReplaceOptions{Must: rootfs.Present, Version: c.args.text("version")}
+	var before, after *document
+	edit := func(old *os.File) (err error) {
+		if before, err = c.readDocument(path, old); err == nil {
+			after, err = before.applyEdits(c.ctx, edits, c.severalMatches())
+		}
+		return err
+	}
+	var info fs.FileInfo
+	if c.args.is("dryRun") {
+		err = c.tryEdit(path, o.Version, edit)
+	} else {
+		info, err = c.fs.Replace(c.ctx, path, o, func(w io.Writer, old *os.File) error {
+			if err := edit(old); err != nil {
+				return err
+			}
+			if after.equal(before) {
+				return errUnchanged
+			}
+			_, err := w.Write(after.raw())
+			return err
+		})
+	}
+	switch {
+	case errors.Is(err, rootfs.IsDirectory):
+		return answer{}, c.explain(opOpen, path, err)
+	case err != nil && err != errUnchanged:
+		return answer{}, c.explainWrite(path, o, err)
+	}
+	return answer{text: showDiff(show(c.real(path)), before.text, after.text) + c.newVersion("", info)}, nil
+}
+
+// tryEdit makes edits of a file that is not to be changed, if it might be.
+func (c *call) tryEdit(path, version string, edit func(*os.File) error) error {
+	f, err := c.fs.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if d, _, inside := c.set.Match(c.real(path)); inside && !mayWrite(d) {
+		return c.readOnly(path)
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return err
+	case version != "" && version != rootfs.Version(info):
+		return rootfs.Changed
+	}
+	return edit(f)
+}
+
+// readDocument reads a file to edit.
+func (c *call) readDocument(path string, f *os.File) (*document, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	raw := bytes.NewBuffer(make([]byte, 0, min(info.Size(), maxEdited)+bytes.MinRead))
+	if _, err := raw.ReadFrom(io.LimitReader(f, maxEdited+1)); err != nil {
+		return nil, err
+	}
+	if raw.Len() > maxEdited {
+		return nil, refuse(codeTooLarge, "EFBIG: file too large, edit '%s': it has more than %d bytes, and edit_file takes no larger one. "+
+			"Change it with a program of its own, as sed, or split it.", show(c.real(path)), maxEdited)
+	}
+	return parseDocument(raw.Bytes()), nil
+}
+
+// severalMatches says what can be done about a text that is found several times.
+func (c *call) severalMatches() string {
+	or := ", or set replaceAll to replace all of them"
+	if c.compat {
+		or = ""
+	}
+	return "Nothing was changed. Give more of the text around the one that is meant" + or + "."
+}
+
+// edits reads the argument of edit_file.
+func (c *call) edits() []textEdit {
+	var edits []textEdit
+	for item := range wire.Items(c.args["edits"]) {
+		text := func(name string) string { v, _ := wire.Get(item, name); return unquote(v) }
+		all, _ := wire.Get(item, "replaceAll")
+		edits = append(edits, newEdit(text("oldText"), text("newText"), !c.compat && string(all) == "true"))
+	}
+	return edits
+}
 
 const (
 	// maxEdited is the longest file that is edited, and the longest that editing makes, in bytes.
@@ -24,9 +160,6 @@ const (
 	codeNoMatch        = "no_match"
 	codeSeveralMatches = "several_matches"
 )
-
-// byteOrderMark may stand at the beginning of a file. It belongs to the file and is no text to edit.
-var byteOrderMark = []byte("\ufeff")
 
 // textEdit is one replacement.
 type textEdit struct {
@@ -46,174 +179,6 @@ func newEdit(old, new string, all bool) textEdit {
 
 func foldLineEnds(text []byte) []byte {
 	return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
-}
-
-// document is the text of a file that is edited: with "\n" for every line end, and a note of which are "\r\n" in the file.
-// What is not UTF-8 stays as it is.
-type document struct {
-	marked  bool // it begins with a byte order mark, which is not in text
-	text    []byte
-	returns []int32 // offsets in text of each "\n" that is "\r\n" in the file, ascending
-}
-
-func parseDocument(raw []byte) *document {
-	d := &document{}
-	d.text, d.marked = bytes.CutPrefix(raw, byteOrderMark)
-	n := bytes.Count(d.text, []byte("\r\n"))
-	if n == 0 {
-		return d
-	}
-	d.returns = make([]int32, 0, n)
-	folded := make([]byte, 0, len(d.text)-n)
-	for rest := d.text; ; {
-		line, after, found := bytes.Cut(rest, []byte("\r\n"))
-		folded = append(folded, line...)
-		if !found {
-			break
-		}
-		d.returns = append(d.returns, int32(len(folded)))
-		folded = append(folded, '\n')
-		rest = after
-	}
-	d.text = folded
-	return d
-}
-
-// raw returns the bytes of the file.
-func (d *document) raw() []byte {
-	b := make([]byte, 0, len(byteOrderMark)+len(d.text)+len(d.returns))
-	if d.marked {
-		b = append(b, byteOrderMark...)
-	}
-	at := 0
-	for _, r := range d.returns {
-		b = append(append(b, d.text[at:r]...), '\r', '\n')
-		at = int(r) + 1
-	}
-	return append(b, d.text[at:]...)
-}
-
-// equal reports whether two documents are the same bytes.
-func (d *document) equal(e *document) bool {
-	return d == e || d.marked == e.marked && bytes.Equal(d.text, e.text) && slices.Equal(d.returns, e.returns)
-}
-
-// span is a part of a document's text and what comes in its place.
-type span struct {
-	start, end int
-	new        []byte
-}
-
-// splice returns the document with spans, which are in order, replaced; size is the length of its text. Line ends that come
-// in take after those of the span, one after the other, and when it has too few, after its last one; when it has none, after
-// that of its line.
-func (d *document) splice(spans iter.Seq[span], size int) *document {
-	to := &document{marked: d.marked, text: make([]byte, 0, size)}
-	from := marks{d.returns}
-	if len(d.returns) > 0 {
-		to.returns = make([]int32, 0, len(d.returns))
-	}
-	at, next, own := 0, -1, false // next: where the line that the span ends in ends; own: its line end is "\r\n"
-	keep := func(until int) {
-		for _, r := range from.until(until) {
-			to.returns = append(to.returns, r+int32(len(to.text)-at))
-		}
-		to.text = append(to.text, d.text[at:until]...)
-		at = until
-	}
-	for s := range spans {
-		if len(d.returns) > 0 {
-			s = s.narrow(d.text) // the line ends of what stays alike stay theirs
-		}
-		keep(s.start)
-		ends := from.until(s.end)
-		if len(d.returns) > 0 && bytes.IndexByte(s.new, '\n') >= 0 {
-			if next < s.end {
-				if next = lineEnd(d.text, s.end); next < len(d.text) {
-					own = from.has(next)
-				} else {
-					own = d.lastStyle()
-				}
-			}
-			style, old := own, d.text[s.start:s.end]
-			for i := range s.new {
-				if s.new[i] != '\n' {
-					continue
-				}
-				if j := bytes.IndexByte(old, '\n'); j >= 0 {
-					place := int32(s.end - len(old) + j)
-					style = len(ends) > 0 && ends[0] == place
-					if style {
-						ends = ends[1:]
-					}
-					old = old[j+1:]
-				}
-				if style {
-					to.returns = append(to.returns, int32(len(to.text)+i))
-				}
-			}
-		}
-		to.text = append(to.text, s.new...)
-		at = s.end
-	}
-	keep(len(d.text))
-	return to
-}
-
-// marks are offsets, ascending, that are taken from the front.
-type marks struct{ left []int32 }
-
-// until takes those before an offset.
-func (m *marks) until(offset int) []int32 {
-	n, _ := slices.BinarySearch(m.left, int32(offset))
-	taken := m.left[:n]
-	m.left = m.left[n:]
-	return taken
-}
-
-// has reports whether an offset that is not taken yet is one.
-func (m *marks) has(offset int) bool {
-	_, found := slices.BinarySearch(m.left, int32(offset))
-	return found
-}
-
-// lastStyle reports whether the last line end is "\r\n" in the file.
-func (d *document) lastStyle() bool {
-	i := bytes.LastIndexByte(d.text, '\n')
-	return i >= 0 && (&marks{d.returns}).has(i)
-}
-
-// lineEnd returns where the line that goes on at an offset ends, without its line end.
-func lineEnd(text []byte, offset int) int {
-	if i := bytes.IndexByte(text[offset:], '\n'); i >= 0 {
-		return offset + i
-	}
-	return len(text)
-}
-
-// narrow takes what stays alike at both ends off a span.
-func (s span) narrow(text []byte) span {
-	n := commonPrefix(text[s.start:s.end], s.new)
-	s.start, s.new = s.start+n, s.new[n:]
-	n = commonSuffix(text[s.start:s.end], s.new)
-	s.end, s.new = s.end-n, s.new[:len(s.new)-n]
-	return s
-}
-
-func commonPrefix(a, b []byte) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
-	return n
-}
-
-func commonSuffix(a, b []byte) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[len(a)-n-1] == b[len(b)-n-1] {
-		n++
-	}
-	return n
 }
 
 // applyEdits makes the edits one after the other, each in what the one before made, or none of them. Several says in the

@@ -372,18 +372,6 @@ var readLines = tool{
 	},
 }
 
-// countingReader counts what is read.
-type countingReader struct {
-	r io.Reader
-	n *atomic.Int64
-}
-
-func (c countingReader) Read(b []byte) (int, error) {
-	n, err := c.r.Read(b)
-	c.n.Add(int64(n))
-	return n, err
-}
-
 // tooFar is how many the lines are that there was time for, when none of them is to be shown.
 type tooFar int64
 
