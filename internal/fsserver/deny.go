@@ -132,26 +132,26 @@ func NewDeny(patterns []string, withDefault bool) (*Deny, error) {
 	return &Deny{parseRules(text.String(), true)}, nil
 }
 
-// Denies reports whether a name, beneath a root and "/"-separated, is denied because of its last element. Whoever goes to
+// denies reports whether a name, beneath a root and "/"-separated, is denied because of its last element. Whoever goes to
 // a name asks for each directory on the way. It is for rootfs.Options and safe for concurrent use.
-func (d *Deny) Denies(name string) bool { return d.pattern(name) != "" }
+func (d *Deny) denies(name string) bool { return d.matching(name) != "" }
 
-// pattern returns the pattern that denies a name, or "".
-func (d *Deny) pattern(name string) string {
+// matching returns the pattern that denies a name because of its last element, or "".
+func (d *Deny) matching(name string) string {
 	if d == nil || d.rules == nil {
 		return ""
 	}
-	if r := d.rules.match(unsaved(name), true); r != nil && !r.negated {
+	if r := d.rules.match(withoutBackupSuffix(name), true); r != nil && !r.negated {
 		return r.text
 	}
 	return ""
 }
 
-// Pattern returns the pattern that denies a name or a directory that it is in, or "" when none does.
-func (d *Deny) Pattern(name string) string {
+// pattern returns the pattern that denies a name or a directory that it is in, or "" when none does.
+func (d *Deny) pattern(name string) string {
 	for i := range len(name) + 1 {
 		if i == len(name) || name[i] == '/' {
-			if p := d.pattern(name[:i]); p != "" {
+			if p := d.matching(name[:i]); p != "" {
 				return p
 			}
 		}
@@ -159,11 +159,11 @@ func (d *Deny) Pattern(name string) string {
 	return ""
 }
 
-// unsaved cuts off what editors and people put behind the name of a copy.
-func unsaved(name string) string {
+// withoutBackupSuffix cuts off what editors and people put behind the name of a copy.
+func withoutBackupSuffix(name string) string {
 	for _, suffix := range []string{"~", ".bak", ".old", ".orig", ".save", ".swp"} {
 		if n := len(name) - len(suffix); n > 0 && strings.EqualFold(name[n:], suffix) && name[n-1] != '/' {
-			return unsaved(name[:n])
+			return withoutBackupSuffix(name[:n])
 		}
 	}
 	return name
@@ -194,7 +194,7 @@ func (c *call) denied(path string) error {
 	if d, rel, inside := c.set.Match(real); inside && !d.File {
 		name = filepath.ToSlash(rel)
 	}
-	pattern := c.deny.Pattern(name)
+	pattern := c.deny.pattern(name)
 	if pattern == "" {
 		return refuse(rootfs.Denied, "Access denied - this name is not served: %s", show(real))
 	}

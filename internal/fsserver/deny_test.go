@@ -41,15 +41,15 @@ func TestDefaultDeny(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range strings.Fields(denied) {
-		if !d.Denies(name) {
+		if !d.denies(name) {
 			t.Errorf("%q is not denied", name)
 		}
-		if got := d.Pattern(name + "/in/it"); got == "" {
+		if got := d.pattern(name + "/in/it"); got == "" {
 			t.Errorf("what is in %q is not denied", name)
 		}
 	}
 	for _, name := range strings.Fields(spared) {
-		if p := d.Pattern(name); p != "" {
+		if p := d.pattern(name); p != "" {
 			t.Errorf("%q is denied by %q", name, p)
 		}
 	}
@@ -64,19 +64,19 @@ func TestDenyPatterns(t *testing.T) {
 		"a.secret": "*.secret", "x/A.SECRET/y": "*.secret", "build": "/build", "build/x": "/build", "x/build": "",
 		".npmrc": "", "data/raw": "data/**/raw", "data/1/2/raw/x": "data/**/raw", ".env": ".env",
 	} {
-		if got := d.Pattern(name); got != want {
+		if got := d.pattern(name); got != want {
 			t.Errorf("%q: denied by %q, want %q", name, got, want)
 		}
 	}
-	if d, err = NewDeny([]string{"x"}, false); err != nil || d.Denies(".env") || !d.Denies("X") {
-		t.Errorf("without the default: %v, %v", d.Pattern(".env"), err)
+	if d, err = NewDeny([]string{"x"}, false); err != nil || d.denies(".env") || !d.denies("X") {
+		t.Errorf("without the default: %v, %v", d.pattern(".env"), err)
 	}
 	for _, bad := range []string{"", "#x", "[a", `x\`, "/", "!", "a\nb", "\xff"} {
 		if _, err := NewDeny([]string{bad}, false); err == nil {
 			t.Errorf("pattern %q: no error", bad)
 		}
 	}
-	if (*Deny)(nil).Denies(".env") {
+	if (*Deny)(nil).denies(".env") {
 		t.Error("a nil Deny denies")
 	}
 }

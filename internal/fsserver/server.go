@@ -70,7 +70,7 @@ func New(o Options) *Server {
 	s.sets.options, s.sets.ownNames = o.Files, o.OwnNames
 	s.sets.options.Protect = append(slices.Clip(o.Files.Protect), o.Own...)
 	if s.deny = o.Deny; s.deny != nil {
-		s.sets.options.Deny = s.deny.Denies
+		s.sets.options.Deny = s.deny.denies
 	}
 	s.legacyTools, s.modernTools = listTools(s.tools, exchange.Legacy), listTools(s.tools, exchange.Modern)
 	s.info = append([]byte(`{"name":`), wire.Quote(o.Name)...)
