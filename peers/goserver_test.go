@@ -9,12 +9,23 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// goServer is a server on the Go SDK that speaks both eras. Its tools are those of node/server.mjs.
-func goServer([]string) int {
+// goServer is a server on the Go SDK that speaks both eras, or with the argument "modern" or "legacy" one of them. Its tools are
+// those of node/server.mjs.
+func goServer(args []string) int {
 	s := mcp.NewServer(&mcp.Implementation{Name: "peers-go", Version: "1.0.0"}, nil)
+	refused := map[string]string{"modern": "initialize", "legacy": "server/discover"}
+	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+			if len(args) > 0 && method == refused[args[0]] {
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "not here"}
+			}
+			return next(ctx, method, r)
+		}
+	})
 	tool(s, "echo", func(_ context.Context, _ *mcp.CallToolRequest, in struct {
 		Text string `json:"text"`
 	}) *mcp.CallToolResult {

@@ -435,8 +435,11 @@ func (l *upListener) Notify(m *wire.Message) {
 	}
 	l.st.mu.Unlock()
 	if caller != nil {
-		if p := m.Params(); p != nil {
-			m = m.WithParams(withoutReserved(p))
+		if p := withoutReserved(m.Params()); m.Params() != nil {
+			m = m.WithParams(p)
+			if string(p) == "{}" { // it had nothing else
+				m = wire.NewNotification(m.Method(), nil)
+			}
 		}
 		caller.Notify(m)
 	}

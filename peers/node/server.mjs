@@ -1,4 +1,5 @@
-// A server on @modelcontextprotocol/server that speaks both eras. Its tools are those of the Go server in goserver_test.go.
+// A server on @modelcontextprotocol/server that speaks both eras, or with the argument "modern" the stateless one only. Its tools are
+// those of the Go server in goserver_test.go.
 import { McpServer, inputRequired, fromJsonSchema } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 
@@ -47,4 +48,4 @@ serveStdio(() => {
 		return say('added');
 	});
 	return server;
-});
+}, { legacy: process.argv[2] === 'modern' ? 'reject' : 'serve' });

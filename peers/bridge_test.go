@@ -1,0 +1,138 @@
+package peers
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Servers that speak one era only.
+var (
+	tsModernOnly = peer{"ts-modern-only", []string{"node", abs("node/server.mjs"), "modern"}, true}
+	goModernOnly = peer{"go-modern-only", self("goserver", "modern"), false}
+	goLegacyOnly = peer{"go-legacy-only", self("goserver", "legacy"), false}
+)
+
+// TestAcrossEras drives clients through the guard on servers that do not speak their era. They must have the results that they
+// have without a guard on a server that does: the client's own fallback, or the same server with both eras.
+func TestAcrossEras(t *testing.T) {
+	type pair struct {
+		client, server peer
+		// without is the server to compare with; the client speaks its own era with it, or falls back.
+		without peer
+		plan    func(dir string) (plan, []string)
+	}
+	var pairs []pair
+	for _, c := range []peer{tsLegacy, goLegacy} {
+		pairs = append(pairs, pair{c, tsModernOnly, tsServer, toolsPlan}, pair{c, goModernOnly, goServerPeer, oneRoundPlan})
+	}
+	for _, c := range []peer{tsAuto, tsPinned, goModern} {
+		pairs = append(pairs, pair{c, goLegacyOnly, goServerPeer, oneRoundPlan})
+	}
+	for _, c := range []peer{tsAuto, goModern} {
+		pairs = append(pairs, pair{c, tsFilesystem, tsFilesystem, filesystemPlan}, pair{c, tsEverything, tsEverything, questionsPlan})
+	}
+	for _, p := range pairs {
+		t.Run(p.client.name+"/"+p.server.name, func(t *testing.T) {
+			t.Parallel()
+			if p.client.node || p.server.node || p.without.node {
+				needNode(t)
+			}
+			dir := workspace(t)
+			plan, args := p.plan(dir)
+			direct := drive(t, p.client, append(slices.Clone(p.without.command), args...), plan)
+			if err := os.RemoveAll(dir); err != nil {
+				t.Fatal(err)
+			}
+			fill(t, dir)
+			inner := t.TempDir()
+			server := append(slices.Clone(p.server.command), args...)
+			guarded := drive(t, p.client, guardedBy([]string{"--root", dir}, tapped(inner, server)), plan)
+			for i := range direct {
+				if without, with := comparable(t, direct[i]), comparable(t, guarded[i]); without != with {
+					t.Errorf("step %d (%s %s)\nguarded %.2000s\ndirect  %.2000s", i, plan.Steps[i].Do, plan.Steps[i].Tool, with, without)
+				}
+			}
+			seen := readRecording(t, inner)
+			for _, start := range seen[len(seen)-1:] { // earlier ones may be probes
+				modern := strings.Contains(string(start.in), `"io.modelcontextprotocol/protocolVersion":"2026-07-28","`)
+				if want := p.client.name == tsLegacy.name || p.client.name == goLegacy.name; modern != want {
+					t.Errorf("the server was spoken to in the stateless era: %v, want %v", modern, want)
+				}
+			}
+		})
+	}
+}
+
+// comparable is a printed step without what only one of the eras says in a result, and without the words of errors.
+func comparable(t *testing.T, line string) string {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal([]byte(line), &v); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(strip(v))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func strip(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range []string{"resultType", "ttlMs", "cacheScope", "_meta", "execution"} {
+			delete(v, name)
+		}
+		for k := range v {
+			v[k] = strip(v[k])
+		}
+		if p, _ := v["params"].(map[string]any); len(p) == 0 {
+			delete(v, "params") // none, or empty ones
+		}
+	case []any:
+		for i := range v {
+			v[i] = strip(v[i])
+		}
+	}
+	return v
+}
+
+// oneRoundPlan is toolsPlan for servers of the Go SDK, which have one round of questions in the handshake's era.
+func oneRoundPlan(dir string) (plan, []string) {
+	p, args := toolsPlan(dir)
+	p.Steps = slices.DeleteFunc(p.Steps, func(s step) bool { return s.Tool == "two_rounds" })
+	return p, args
+}
+
+// questionsPlan is everythingPlan without what a client is told outside of its requests, and without the list of tools, which
+// depends on what the client of a handshake declares.
+func questionsPlan(dir string) (plan, []string) {
+	p, args := everythingPlan(dir)
+	p.Steps = slices.DeleteFunc(p.Steps, func(s step) bool {
+		return s.Do == "await" || s.Do == "list" || s.Do == "level" || s.Do == "subscribe" || s.Tool == "trigger-url-elicitation"
+	})
+	return p, args
+}
+
+// TestTwoRoundsAcrossEras has a stateless server ask a handshake client twice for one call.
+func TestTwoRoundsAcrossEras(t *testing.T) {
+	for _, client := range []peer{tsLegacy, goLegacy} {
+		for _, server := range []peer{tsModernOnly, goModernOnly} {
+			t.Run(client.name+"/"+server.name, func(t *testing.T) {
+				t.Parallel()
+				if client.node || server.node {
+					needNode(t)
+				}
+				dir := workspace(t)
+				p := plan{Roots: []string{dir}, Content: map[string]any{"name": "Ada"}, Steps: []step{call("two_rounds", nil)}}
+				out := drive(t, client, guardedBy([]string{"--root", dir}, server.command), p)
+				if want := "two file://" + dir + " accept Ada"; !strings.Contains(out[0], want) {
+					t.Errorf("the call gave %s, want %s", out[0], want)
+				}
+			})
+		}
+	}
+}
