@@ -42,7 +42,7 @@ func Supported() (Level, error) {
 	version, err := ll.LandlockGetABIVersion()
 	switch {
 	case errors.Is(err, unix.EOPNOTSUPP):
-		return Level{}, fmt.Errorf("Landlock is switched off on this kernel (its parameter lsm= does not name it): %w", errors.ErrUnsupported)
+		return Level{}, fmt.Errorf("this kernel has Landlock switched off (its parameter lsm= does not name it): %w", errors.ErrUnsupported)
 	case err != nil:
 		return Level{}, fmt.Errorf("this kernel has no Landlock, or a container hides it (%v): %w", err, errors.ErrUnsupported)
 	case version < oldest:
@@ -69,7 +69,7 @@ func Restrict(rules []Rule) (Level, error) {
 	if err != nil {
 		return Level{}, err
 	}
-	time.Now().Zone() // the zone is read from a file when it is first asked for
+	_, _ = time.Now().Zone() // the zone is read from a file when it is first asked for
 	if err := level.config().Restrict(list...); err != nil {
 		return Level{}, fmt.Errorf("confining the process: %w", err)
 	}

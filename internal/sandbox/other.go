@@ -5,11 +5,17 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"os"
 )
 
 var errSystem = fmt.Errorf("only Linux can do that for now: %w", errors.ErrUnsupported)
 
-type confiner struct{}
+// Stage is a program that is about to be started confined: none here.
+type Stage struct {
+	Path  string
+	Args  []string
+	Files []*os.File
+}
 
 // Supported returns the level that Restrict would reach, or why it would reach none: an error that is
 // errors.ErrUnsupported.

@@ -43,6 +43,9 @@ var never = map[syscall.Errno][]uint32{
 		unix.SYS_UNSHARE, unix.SYS_SETNS,
 		// Files by number instead of by path, and everybody's events.
 		unix.SYS_NAME_TO_HANDLE_AT, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_FANOTIFY_INIT,
+		// Owners, attributes and access lists of files elsewhere: Landlock does not know them. By an open file they can be had.
+		unix.SYS_FCHOWNAT, unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_SETXATTRAT, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR,
+		unix.SYS_REMOVEXATTRAT,
 		// The machine.
 		unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD,
 		unix.SYS_REBOOT, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_SYSLOG,
@@ -107,8 +110,12 @@ func (p Policy) filter() ([]bpf.RawInstruction, error) {
 			f.when(number, end(refuse(e)))
 		}
 	}
-	for _, number := range ports {
+	for _, number := range onlyHere {
 		f.when(number, end(refuse(unix.EPERM)))
+	}
+	// Files that give another user's rights to who runs them.
+	for _, m := range modes {
+		f.when(m.number, has(m.arg, unix.S_ISUID|unix.S_ISGID, end(refuse(unix.EPERM)), end(allow)))
 	}
 	f.when(unix.SYS_CLONE, has(0, namespaces, end(refuse(unix.EPERM)), end(allow)))
 	// Limits and priorities of other processes.

@@ -8,5 +8,11 @@ const (
 	foreign = 0x40000000
 )
 
-// ports are the calls of this architecture for the ports of its devices.
-var ports = []uint32{unix.SYS_IOPL, unix.SYS_IOPERM}
+// onlyHere are calls that this architecture has besides, and no server has a use for: ports of devices, owners by path.
+var onlyHere = []uint32{unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_CHOWN, unix.SYS_LCHOWN}
+
+// modes are the calls that set the mode of a file, and the argument that it is.
+var modes = []struct {
+	number uint32
+	arg    int
+}{{unix.SYS_CHMOD, 1}, {unix.SYS_FCHMOD, 1}, {unix.SYS_FCHMODAT, 2}, {unix.SYS_FCHMODAT2, 2}}

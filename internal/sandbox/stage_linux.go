@@ -56,9 +56,15 @@ func (r *receiver) Read(p []byte) (int, error) {
 	}
 }
 
-// confiner is this program's end of a stage.
-type confiner struct {
-	conn  *os.File
+// Stage is a program that is about to be started confined. It is for one start.
+type Stage struct {
+	// Path and Args are what has to be started, with an empty environment.
+	Path string
+	Args []string
+	// Files are to be inherited, the first as descriptor 3.
+	Files []*os.File
+
+	conn  *os.File // this program's end
 	order order
 }
 
@@ -92,8 +98,8 @@ func (p Policy) Stage(path string, args, env []string) (*Stage, error) {
 	}
 	return &Stage{
 		Path: "/proc/self/exe", Args: []string{os.Args[0], Argument},
-		Files:    []*os.File{os.NewFile(uintptr(ends[1]), "stage")},
-		confiner: confiner{os.NewFile(uintptr(ends[0]), "stage"), order{p, level, path, args, env}},
+		Files: []*os.File{os.NewFile(uintptr(ends[1]), "stage")},
+		conn:  os.NewFile(uintptr(ends[0]), "stage"), order: order{p, level, path, args, env},
 	}, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -69,6 +70,10 @@ func main() {
 	try("make a device inside", unix.Mknod(in+"/null", unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3))))
 	try("look at a file outside", func() error { _, err := os.Stat(out + "/file"); return err }())
 	try("change the mode outside", os.Chmod(out+"/mine", 0o640))
+	try("change the times outside", os.Chtimes(out+"/mine", time.Time{}, time.Unix(1, 0)))
+	try("change the owner outside", os.Chown(out+"/mine", os.Getuid(), os.Getgid()))
+	try("change attributes outside", unix.Setxattr(out+"/mine", "user.rootbound", []byte("x"), 0))
+	try("make a program for other users inside", first(write(in+"/suid", os.O_CREATE|os.O_WRONLY), func() error { return os.Chmod(in+"/suid", 0o755|os.ModeSetuid) }))
 	try("watch a directory outside", watch(out))
 	try("take a file's handle outside", handle(out+"/file"))
 	try("run a program outside", exec.Command("/bin/true").Run())
