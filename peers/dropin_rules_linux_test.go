@@ -51,7 +51,6 @@ var (
 	outsideText = failing(`Access denied - symlink target outside allowed directories: [^\n]* not in (?P<roots>[^\n]*)`)
 	hiddenText  = failing(`Access denied - symlink target outside allowed directories, or missing: [^\n]* not in (?P<roots>[^\n]*)`)
 	nowhereText = failing(`Parent directory does not exist: [^\n]*`)
-	reading     = `read_file|read_text_file|read_multiple_files|read_media_file`
 	listing     = `list_directory|list_directory_with_sizes|directory_tree|search_files`
 )
 
