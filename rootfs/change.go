@@ -183,7 +183,7 @@ func (f *FS) refuseDenied(p target, d directory, name string, q target) error {
 		}
 	}
 	return f.scan(p.root, d, name, 0, func(_ directory, beneath []string, _ Entry) error {
-		if f.denied(slices.Concat(from, beneath)) || q.root != nil && f.denied(slices.Concat(into, beneath)) {
+		if f.denied(p.root, slices.Concat(from, beneath)) || q.root != nil && f.denied(q.root, slices.Concat(into, beneath)) {
 			return Denied
 		}
 		return nil

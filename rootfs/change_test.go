@@ -616,6 +616,41 @@ func TestDeny(t *testing.T) {
 	})
 }
 
+// A root in another opens nothing there that is denied by its name beneath the other, whatever road leads to it.
+func TestDenyAroundARoot(t *testing.T) {
+	everyOne(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
+		w := tree(t, map[string]string{"R/in/deep/key": "secret", "R/in/f": "x", "R/link": "->in/deep/key", "R/d/key": "fine"})
+		r, in := filepath.Join(w, "R"), filepath.Join(w, "R/in")
+		deny := Options{Deny: func(name string) bool { return name == "in/deep/key" || name == "in/later/key" || name == "in" }}
+		dirs := []roots.Dir{dir(t, r, roots.ReadWrite), dir(t, in, roots.ReadWrite)}
+		for _, dirs := range [][]roots.Dir{dirs, {dirs[1], dirs[0]}} {
+			f := open(t, deny, dirs...)
+			for path, want := range map[string]string{
+				in + "/deep/key": "denied", in + "/./deep/key": "denied", r + "/in/deep/key": "denied", in + "/f": "x",
+				r + "/d/key": "fine", r + "/in": "is_a_directory",
+			} {
+				if got := read(t, f, path); got != want {
+					t.Errorf("Open(%q) = %q, want %q", path, got, want)
+				}
+			}
+			for _, line := range []string{
+				"create " + in + "/later/key", "mkdir " + in + "/later/key/x", "remove " + in + "/deep/key", "trash " + in + "/deep",
+				"move " + in + "/deep " + in + "/other", "move " + r + "/d " + in + "/later",
+			} {
+				if got := perform(t, f, line); got != string(Denied) {
+					t.Errorf("%s: %q", line, got)
+				}
+			}
+			f.Walk(t.Context(), in, WalkOptions{}, func(d *Directory) []Entry {
+				if file, err := d.Open("key"); d.Path == "deep" && !errors.Is(err, Denied) {
+					t.Errorf("opening it in a walk: %v, %v", file, err)
+				}
+				return d.Entries
+			})
+		}
+	})
+}
+
 func TestStrictLinks(t *testing.T) {
 	everyOne(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
 		w := tree(t, map[string]string{"R/f": "x", "R/d/": "", "outside/f": "canary"})
@@ -869,6 +904,38 @@ func backdate(t *testing.T, trash, id string, by time.Duration) string {
 		t.Fatal(err)
 	}
 	return old
+}
+
+// What somebody else has put into a trash, or in its place, takes nothing from what Trash has put into another, or into it.
+func TestTrashThatOthersWrote(t *testing.T) {
+	everyOne(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
+		later := makeID(time.Now().Add(time.Minute), "aaaaaaaa")
+		w := tree(t, map[string]string{
+			"file/" + trashName: "no directory", "link/" + trashName: "->../outside", "outside/f": "canary",
+			"R/f": "first", "R/g": "second", "R/" + trashName + "/" + later + "/" + trashFrom: "9223372036854775807\nx",
+		})
+		f := open(t, Options{}, dir(t, filepath.Join(w, "file"), roots.ReadWrite), dir(t, filepath.Join(w, "link"), roots.ReadWrite),
+			dir(t, filepath.Join(w, "R"), roots.ReadWrite))
+		o := TrashOptions{MaxBytes: 1000}
+		first, err := f.Trash(filepath.Join(w, "R/f"), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Trash(filepath.Join(w, "R/g"), o); err != nil {
+			t.Fatal(err)
+		}
+		if path, err := f.Restore(first); err != nil || path != filepath.Join(w, "R/f") {
+			t.Errorf("Restore = %q, %v", path, err)
+		}
+		for _, id := range []string{later, first} {
+			if _, err := f.Restore(id); !errors.Is(err, NotFound) {
+				t.Errorf("Restore of what is not there: %v", err)
+			}
+		}
+		if list, err := os.ReadDir(filepath.Join(w, "outside")); err != nil || len(list) != 1 {
+			t.Errorf("outside: %v, %v", list, err)
+		}
+	})
 }
 
 // However deep a thing is, it is removed from the trash with few directories open at once.

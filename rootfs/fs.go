@@ -31,8 +31,9 @@ type Options struct {
 	// NoMounts refuses to cross a mount point beneath a root: Mount.
 	NoMounts bool
 	// Deny says which names are not served: Denied, for them and for all beneath, to open, write, create, move and remove.
-	// They are listed and described, not entered. A name is beneath a root (the deepest one), with slashes, without links,
-	// and as it is on the disk; where names fold, with the letters it was asked for. It must be safe for concurrent use.
+	// They are listed and described, not entered. A name is beneath a root (the deepest one, and also each that is
+	// around that one; so a directory that is a root is not denied itself), with slashes, without links, and as it is on the
+	// disk; where names fold, with the letters it was asked for. It must be safe for concurrent use.
 	// nil denies nothing.
 	Deny func(name string) bool
 	// Protect are absolute paths that stay as they are, whether something is there or not: Protected, to write, create,
@@ -70,6 +71,7 @@ type root struct {
 	at        position    // of that directory
 	only      string      // the one name in it that counts, when the root is a file
 	spellings []position  // of the root, in every spelling
+	beneath   []string    // its directory's names beneath the roots that it lies in
 }
 
 // position is an absolute path in elements.
@@ -106,6 +108,8 @@ func Open(set roots.Set, o Options) (*FS, error) {
 		}
 		for _, q := range f.roots {
 			f.nested = f.nested || overlap(r, q)
+			r.liesIn(q)
+			q.liesIn(r)
 		}
 		f.roots = append(f.roots, r)
 	}
@@ -116,6 +120,13 @@ func overlap(r, q *root) bool {
 	return slices.ContainsFunc(r.spellings, func(p position) bool {
 		return slices.ContainsFunc(q.spellings, func(o position) bool { return p.within(o) || o.within(p) })
 	})
+}
+
+// liesIn notes the name of r's directory beneath a root around it.
+func (r *root) liesIn(around *root) {
+	if n := len(around.at.elems); around.only == "" && r.at.within(around.at) && len(r.at.elems) > n {
+		r.beneath = append(r.beneath, join(r.at.elems[n:]))
+	}
 }
 
 func openRoot(d roots.Dir, o Options) (*root, error) {

@@ -68,11 +68,11 @@ func (f *FS) plain(top string, elems []string) []target {
 		}
 		denied := 0
 		for i := range rest {
-			if f.denied(rest[:i+1]) {
+			if f.denied(r, rest[:i+1]) {
 				denied++
 			}
 		}
-		if denied > 1 || denied == 1 && !f.denied(rest) {
+		if denied > 1 || denied == 1 && !f.denied(r, rest) {
 			return nil
 		}
 		targets = append(targets, target{root: r, name: join(rest), denied: denied > 0})
@@ -81,8 +81,13 @@ func (f *FS) plain(top string, elems []string) []target {
 }
 
 // denied asks Options.Deny for a name beneath a root.
-func (f *FS) denied(elems []string) bool {
-	return f.options.Deny != nil && len(elems) > 0 && f.options.Deny(join(elems))
+func (f *FS) denied(r *root, elems []string) bool {
+	return f.options.Deny != nil && len(elems) > 0 && f.deniedName(r, join(elems))
+}
+
+// deniedName asks for it also as it is beneath the roots around. Options.Deny is set.
+func (f *FS) deniedName(r *root, name string) bool {
+	return f.options.Deny(name) || slices.ContainsFunc(r.beneath, func(in string) bool { return f.options.Deny(in + "/" + name) })
 }
 
 func join(elems []string) string {
@@ -222,7 +227,7 @@ func (v *resolver) jump(p position) error {
 		v.root, v.at, v.above = best, slices.Clone(p.elems[depth:]), position{}
 		v.info, v.file, v.denied = nil, false, false
 		for i := range v.at {
-			v.denied = v.denied || v.fs.denied(v.at[:i+1])
+			v.denied = v.denied || v.fs.denied(v.root, v.at[:i+1])
 		}
 		if best.only != "" {
 			v.at = nil
@@ -295,7 +300,7 @@ func (v *resolver) down(e string) error {
 	if err != nil {
 		return err
 	}
-	denied := v.fs.denied(here)
+	denied := v.fs.denied(v.root, here)
 	if link != "" {
 		if v.end&lastLink == 0 || len(v.todo) > 0 {
 			if denied {
@@ -371,13 +376,13 @@ func (v *resolver) absent(e string) error {
 	here := position{v.root.at.top, slices.Concat(v.root.at.elems, v.at)}
 	for i, e := range v.rest {
 		here.elems = append(here.elems, e)
-		v.denied = v.denied || v.fs.denied(slices.Concat(v.at, v.rest[:i+1]))
+		v.denied = v.denied || v.fs.denied(v.root, slices.Concat(v.at, v.rest[:i+1]))
 		for _, r := range v.fs.roots {
 			switch {
 			case r == v.root || !v.fs.within(r.spellings[0], here) || len(r.spellings[0].elems) > len(here.elems):
 			case r.directory != nil && r.only != "" && len(v.rest) == 1:
 				v.root, v.at, v.rest = r, nil, []string{r.only}
-				v.denied = v.fs.denied(v.rest)
+				v.denied = v.fs.denied(r, v.rest)
 				return nil
 			default:
 				return OutsideRoots
@@ -399,7 +404,7 @@ func (v *resolver) enter(info fs.FileInfo) error {
 			return OutsideRoots
 		case r.only != "" && v.file:
 			v.root, v.at = r, []string{r.only}
-			v.denied = v.fs.denied(v.at)
+			v.denied = v.fs.denied(r, v.at)
 			return nil
 		case r.only == "" && !v.file:
 			v.root, v.at, v.denied = r, nil, false

@@ -224,6 +224,8 @@ func prune(t directory, o TrashOptions, newest string, now time.Time) {
 	if err != nil {
 		return
 	}
+	// What claims to be larger than what is taken goes alone: for a lie about its size the others would go.
+	tooLarge := func(th thing) bool { return o.MaxBytes > 0 && th.size > o.MaxBytes }
 	var things []thing
 	sum := int64(0)
 	for _, e := range entries {
@@ -233,7 +235,7 @@ func prune(t directory, o TrashOptions, newest string, now time.Time) {
 		}
 		th := thing{id: e.Name, at: at}
 		if f, err := t.open(e.Name + "/" + trashFrom); err == nil {
-			if th.read(f) == nil {
+			if th.read(f) == nil && !tooLarge(th) {
 				sum += th.size
 			}
 			f.Close()
@@ -245,13 +247,13 @@ func prune(t directory, o TrashOptions, newest string, now time.Time) {
 	}
 	slices.SortFunc(things, func(a, b thing) int { return cmp.Or(a.at.Compare(b.at), strings.Compare(a.id, b.id)) })
 	for _, th := range things {
-		if th.id != newest && (o.MaxAge > 0 && now.Sub(th.at) > o.MaxAge || o.MaxBytes > 0 && sum > o.MaxBytes) {
+		if th.id != newest && (o.MaxAge > 0 && now.Sub(th.at) > o.MaxAge || o.MaxBytes > 0 && sum > o.MaxBytes || tooLarge(th)) {
 			_, in, lockFile, err := claim(t, th.id)
 			if err != nil {
 				continue
 			}
 			in.close()
-			if removeAll(t, th.id) == nil {
+			if removeAll(t, th.id) == nil && !tooLarge(th) {
 				sum -= th.size
 			}
 			lockFile.Close()
@@ -319,14 +321,17 @@ func (f *FS) Restore(id string) (path string, err error) {
 	if _, ok := parseID(id); !ok {
 		return "", asError("restoring", id, NotFound)
 	}
+	var unusable error
 	for _, r := range f.roots {
 		if r.directory == nil || r.only != "" {
 			continue
 		}
 		t, err := openTrash(r, false)
 		if err != nil {
-			if codeOf(err) != NotFound {
-				return "", asError("restoring", id, err)
+			switch codeOf(err) {
+			case NotFound, OutsideRoots, NotDirectory: // there is none, or somebody has put something else in its place
+			default:
+				unusable = cmp.Or(unusable, err) // the thing may lie in another
 			}
 			continue
 		}
@@ -339,7 +344,7 @@ func (f *FS) Restore(id string) (path string, err error) {
 			return path, nil
 		}
 	}
-	return "", asError("restoring", id, NotFound)
+	return "", asError("restoring", id, cmp.Or(unusable, error(NotFound)))
 }
 
 func (f *FS) restore(r *root, t directory, id string) (string, error) {

@@ -116,7 +116,7 @@ func oneElement(name string) bool {
 }
 
 func (d *Directory) denied(name string) bool {
-	return d.fs.options.Deny != nil && d.fs.options.Deny(beneathOf(d.name, name))
+	return d.fs.options.Deny != nil && d.fs.deniedName(d.root, beneathOf(d.name, name))
 }
 
 // another refuses a file that is a root for itself, without the right to read it.
