@@ -2,9 +2,12 @@ package fsserver
 
 import (
 	"fmt"
+	"path"
 	"path/filepath"
 	"strings"
 	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/rootbound/rootbound/rootfs"
 )
@@ -141,8 +144,10 @@ func (d *Deny) matching(name string) string {
 	if d == nil || d.rules == nil {
 		return ""
 	}
-	if r := d.rules.match(withoutBackupSuffix(name), true); r != nil && !r.negated {
-		return r.text
+	for _, n := range withoutBackup(name) {
+		if r := d.rules.match(n, true); r != nil && !r.negated {
+			return r.text
+		}
 	}
 	return ""
 }
@@ -159,9 +164,22 @@ func (d *Deny) pattern(name string) string {
 	return ""
 }
 
-// withoutBackupSuffix cuts off what editors and people put behind the name of a copy.
+// withoutBackup returns what a name is without that which editors and people put around the name of a copy.
+func withoutBackup(name string) []string {
+	dir, base := path.Split(name)
+	if n := len(base); n > 2 && base[0] == '#' && base[n-1] == '#' {
+		return []string{dir + base[1:n-1]} // Emacs
+	}
+	names := []string{withoutBackupSuffix(name)}
+	if names[0] != name && base[0] == '.' {
+		names = append(names, dir+names[0][len(dir)+1:]) // Vim: .NAME.swp
+	}
+	return names
+}
+
+// withoutBackupSuffix cuts off what is behind.
 func withoutBackupSuffix(name string) string {
-	for _, suffix := range []string{"~", ".bak", ".old", ".orig", ".save", ".swp"} {
+	for _, suffix := range []string{"~", ".bak", ".old", ".orig", ".save", ".swp", ".swo", ".swn"} {
 		if n := len(name) - len(suffix); n > 0 && strings.EqualFold(name[n:], suffix) && name[n-1] != '/' {
 			return withoutBackupSuffix(name[:n])
 		}
@@ -169,7 +187,8 @@ func withoutBackupSuffix(name string) string {
 	return name
 }
 
-// foldName makes names equal that some file system takes for one: letters in both cases, and characters that it leaves out.
+// foldName makes names equal that some file system takes for one: letters in both cases, characters of one meaning, and
+// characters that it leaves out.
 func foldName(name string) string {
 	plain := true
 	for i := 0; i < len(name) && plain; i++ {
@@ -178,13 +197,13 @@ func foldName(name string) string {
 	if plain {
 		return name
 	}
-	return strings.Map(func(c rune) rune {
+	return norm.NFC.String(strings.Map(func(c rune) rune {
 		switch {
 		case 0x200c <= c && c <= 0x200f, 0x202a <= c && c <= 0x202e, 0x206a <= c && c <= 0x206f, c == 0xfeff:
 			return -1 // HFS+
 		}
 		return unicode.ToLower(unicode.ToUpper(c))
-	}, name)
+	}, name))
 }
 
 // denied is the refusal of a path that rootfs has denied. It names the pattern, and who can allow it.

@@ -8,8 +8,8 @@ import (
 func TestDefaultDeny(t *testing.T) {
 	denied := `
 		.env .env.local .env.production .env.development.local .env-prod .env_prod .envrc .envrc.local .ENV .Env.Local app/.env
-		a/b/c/.env prod.env docker/prod.env .env.bak .env~ .env.swp .env.old .env.production~ .env.bak.old .e` + "\u200c" + `nv .env.test
-		id_rsa id_ed25519 keys/id_ecdsa_sk ID_RSA id_rsa.bak id_rsa~ id_dsa.old deploy.ppk ssh_host_rsa_key etc/ssh/ssh_host_ed25519_key
+		a/b/c/.env prod.env docker/prod.env .env.bak .env~ .env.swp .env.old .env.production~ .env.bak.old .env.swo #.env# a/#.env# .e` + "\u200c" + `nv .env.test
+		id_rsa id_ed25519 keys/id_ecdsa_sk ID_RSA id_rsa.bak id_rsa~ id_dsa.old .id_rsa.swp keys/.id_rsa.swo .id_rsa~ #id_rsa# keys/#server.key# deploy.ppk ssh_host_rsa_key etc/ssh/ssh_host_ed25519_key
 		.ssh .SSH home/u/.ssh .` + "\u017f" + `sh .gnupg .password-store
 		server.key tls/server.key tls/SERVER.KEY privkey.pem privkey1.pem private.pem private_key.pem server-key.pem server_key.pem
 		server.key.pem key.pem AuthKey_ABC.p8 cert.p12 cert.pfx release.jks release.keystore passwords.kdbx x.agekey
@@ -24,7 +24,7 @@ func TestDefaultDeny(t *testing.T) {
 	spared := `
 		.env.example .env.sample .env.template .env.dist .env.defaults .env.schema .env.example.local .env.production.example
 		.env.local.sample .env-example .env_example .ENV.EXAMPLE .envrc.example example.env sample.env app.example.env web/.env.example
-		.env.tmpl .env.tpl .env.example.bak
+		.env.tmpl .env.tpl .env.example.bak .env.example.swp #.env.example# .env.ts.swp # ## .main.go.swp .~
 		env env/x environment.ts environment.prod.ts environments/environment.ts .environment env.ts env.d.ts dotenv.js .envfile
 		src/env.rs venv .venv printenv.sh config.env.js
 		id_rsa.pub id_ed25519.pub keys/id_ecdsa.pub my_id_rsa_notes.md id_rsa.go identity.go
@@ -56,13 +56,13 @@ func TestDefaultDeny(t *testing.T) {
 }
 
 func TestDenyPatterns(t *testing.T) {
-	d, err := NewDeny([]string{"*.secret", "/build", "!.npmrc", "data/**/raw"}, true)
+	d, err := NewDeny([]string{"*.secret", "/build", "!.npmrc", "data/**/raw", "caf\u00e9"}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
 		"a.secret": "*.secret", "x/A.SECRET/y": "*.secret", "build": "/build", "build/x": "/build", "x/build": "",
-		".npmrc": "", "data/raw": "data/**/raw", "data/1/2/raw/x": "data/**/raw", ".env": ".env",
+		"cafe\u0301": "caf\u00e9", "x/CAF\u00c9": "caf\u00e9", ".npmrc": "", "data/raw": "data/**/raw", "data/1/2/raw/x": "data/**/raw", ".env": ".env",
 	} {
 		if got := d.pattern(name); got != want {
 			t.Errorf("%q: denied by %q, want %q", name, got, want)
