@@ -152,7 +152,10 @@ func (n *treeCopy) visit(d *rootfs.Directory) []rootfs.Entry {
 		return nil
 	}
 	to := filepath.Join(n.to, filepath.FromSlash(d.Path))
-	if d.Err != nil {
+	switch {
+	case notServed(d.Err):
+		return nil // it was counted, and is not made
+	case d.Err != nil:
 		n.err = n.explain(opScandir, to, d.Err)
 		return nil
 	}
@@ -178,11 +181,16 @@ func (n *treeCopy) visit(d *rootfs.Directory) []rootfs.Entry {
 	return enter
 }
 
+// notServed reports whether what is in a directory that may be read is denied, or lies in a root that allows nothing.
+func notServed(err error) bool {
+	return errors.Is(err, rootfs.Denied) || errors.Is(err, rootfs.OutsideRoots)
+}
+
 // file copies one file, if it is served.
 func (n *treeCopy) file(d *rootfs.Directory, name, to string) error {
 	f, err := d.Open(name)
 	switch {
-	case errors.Is(err, rootfs.Denied):
+	case notServed(err):
 		n.left++
 		return nil
 	case err != nil:

@@ -24,7 +24,7 @@ func TestDefaultDeny(t *testing.T) {
 	spared := `
 		.env.example .env.sample .env.template .env.dist .env.defaults .env.schema .env.example.local .env.production.example
 		.env.local.sample .env-example .env_example .ENV.EXAMPLE .envrc.example example.env sample.env app.example.env web/.env.example
-		.env.tmpl .env.tpl .env.example.bak .env.example.swp #.env.example# .env.ts.swp # ## .main.go.swp .~
+		.env.tmpl .env.tpl .env.example.bak .env.example.swp #.env.example# # ## .main.go.swp .~
 		env env/x environment.ts environment.prod.ts environments/environment.ts .environment env.ts env.d.ts dotenv.js .envfile
 		src/env.rs venv .venv printenv.sh config.env.js
 		id_rsa.pub id_ed25519.pub keys/id_ecdsa.pub my_id_rsa_notes.md id_rsa.go identity.go

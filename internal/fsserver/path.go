@@ -142,7 +142,7 @@ func (c *call) explain(op, path string, err error) error {
 	case rootfs.SpecialFile:
 		return refuse(code, "Access denied - not a regular file or directory: %s", show(c.real(path)))
 	case rootfs.Changed:
-		return refuse(code, "Access denied - the path changed while it was looked up: %s", show(filepath.Clean(path)))
+		return refuse(code, "Access denied - the path changed while it was looked up: %s", show(c.written(path)))
 	case rootfs.InvalidPath:
 		switch {
 		case strings.Contains(path, "\x00"):
@@ -194,7 +194,7 @@ func (c *call) outside(path string) error {
 			return refuse(codeUnavailable, "Access denied - this allowed directory cannot be used now: %s is %s", show(d.Path), p.Trouble)
 		}
 	}
-	what, where := "path outside allowed directories", filepath.Clean(path)
+	what, where := "path outside allowed directories", c.written(path)
 	if inside && mayRead(d) && !strings.Contains(path, "\x00") {
 		what, where = "symlink target outside allowed directories, or missing", filepath.Join(d.Path, rel)
 	}
@@ -239,11 +239,27 @@ func (c *call) allowed() []string {
 	return list
 }
 
-// real returns the path without links for a path that leads into a root, else the path as its text has it. It is for
-// names, and nothing is reached by it.
+// real returns the path without links for a path that leads to something inside by a way inside, else the path as its text
+// has it: where links outside lead is not told. It is for names, and nothing is reached by it.
 func (c *call) real(path string) string {
-	if p, err := rootfs.Locate(c.set, path, rootfs.Process{}); err == nil && p.Inside {
-		return p.Path
+	written := c.written(path)
+	p, err := rootfs.Locate(c.set, path, rootfs.Process{})
+	if err != nil || !p.Inside {
+		return written
+	}
+	if p.Path != written {
+		if _, err := c.fs.Stat(path); errors.Is(err, rootfs.OutsideRoots) {
+			return written
+		}
+	}
+	return p.Path
+}
+
+// written returns a path as its text has it, without "..". With Redact these stay: behind the root that a relative path is
+// beneath they name nothing, and what they stand for has a name of this machine.
+func (c *call) written(path string) string {
+	if c.redact {
+		return path
 	}
 	return filepath.Clean(path)
 }

@@ -27,6 +27,10 @@ func redact(text string, set roots.Set, home string) string {
 		name := cmp.Or(d.Name, filepath.Base(d.Path))
 		for _, path := range append([]string{d.Path}, d.Spellings...) {
 			replacements = append(replacements, [2]string{path, name}, [2]string{roots.FileURI(path), name})
+			if d.File { // a relative path is beneath its directory
+				dir := filepath.Dir(path)
+				replacements = append(replacements, [2]string{dir, "."}, [2]string{roots.FileURI(dir), "."})
+			}
 		}
 	}
 	if home != "" {
@@ -57,7 +61,7 @@ func replacePath(text, path, name string) string {
 				b.WriteString("~/")
 			}
 			text = rest[1:]
-		case rest == "" || strings.IndexByte(" '\",:;)", rest[0]) >= 0:
+		case rest == "" || strings.IndexByte(" '\",:;)\n", rest[0]) >= 0, rest == ".", strings.HasPrefix(rest, ". "):
 			b.WriteString(name)
 			text = rest
 		default: // the beginning of another name

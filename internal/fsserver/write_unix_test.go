@@ -563,6 +563,37 @@ func TestCopyKeepsModeBits(t *testing.T) {
 	}
 }
 
+// A directory that is denied, or not served at all, is left out of a copy of what it lies in.
+func TestCopyLeavesOutDirectories(t *testing.T) {
+	deny, err := NewDeny([]string{"keys"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWriter(t, map[string]string{"R/dir/a": "a", "R/dir/keys/b": "b", "R/dir/hole/c": "c", "R/dir/z/d": "d"}, Options{Deny: deny})
+	w.set = roots.NewSet(append(w.set.Dirs(), resolve(t, filepath.Join(w.w, "R/dir/hole"), 0))...)
+	want := "Successfully copied $W/R/dir to $W/S/dir: 2 files, 2 directories; left out: 2 (symbolic links, special files, names that are not served)"
+	if got := w.use("copy_file", `{"source":"$W/R/dir","destination":"$W/S/dir"}`); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	w.holds("S", map[string]string{"dir/a": "a", "dir/z/d": "d"})
+}
+
+// No error tells where a link outside leads, also where it leads inside.
+func TestErrorsDoNotTellOfLinksOutside(t *testing.T) {
+	w := newWriter(t, map[string]string{"R/f": "f", "outside/back": "-> $W/R", "R/out": "-> $W/outside/back/f"}, Options{})
+	for _, call := range [][2]string{
+		{"move_file", `{"source":"$W/R/gone","destination":"$W/outside/back/x"}`},
+		{"copy_file", `{"source":"$W/outside/back/f","destination":"$W/R/x"}`},
+		{"edit_file", `{"path":"$W/R/out","edits":[{"oldText":"f","newText":"x"}]}`},
+	} {
+		answer := w.use(call[0], call[1])
+		shown, _, _ := strings.Cut(answer, " not in ") // behind it are the roots
+		if answer[0] != '!' || strings.Contains(shown, "$W/R/x'") || strings.Contains(shown, "$W/R/f") {
+			t.Errorf("%s %s: %s", call[0], call[1], answer)
+		}
+	}
+}
+
 // What is denied is not written, moved or deleted either, nor is a directory that holds it; a copy leaves it out.
 func TestDeniedNamesAreNotChanged(t *testing.T) {
 	deny := func(name string) bool { return name == ".env" || strings.HasSuffix(name, "/.env") }
