@@ -45,6 +45,8 @@ const (
 	OK        Outcome = "ok"
 	Failed    Outcome = "error"
 	Cancelled Outcome = "cancelled"
+	// Withheld: the server did what was asked, and its answer was not handed on.
+	Withheld Outcome = "withheld"
 )
 
 // Party is who speaks or is spoken to.

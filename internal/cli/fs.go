@@ -19,6 +19,7 @@ import (
 	"github.com/rootbound/rootbound/internal/guard"
 	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/pathargs"
+	"github.com/rootbound/rootbound/internal/results"
 	"github.com/rootbound/rootbound/internal/sandbox"
 	"github.com/rootbound/rootbound/internal/transport"
 	"github.com/rootbound/rootbound/rootfs"
@@ -116,6 +117,7 @@ func (a *app) serveFiles(ctx context.Context, flags config.Flags, f files) error
 	if err != nil {
 		return err
 	}
+	r.answers = results.Nothing() // what the user's own files hold is looked at when it is asked for
 	opt, err := r.options(&allowed, pathargs.Process{})
 	if err != nil {
 		return err

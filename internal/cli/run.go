@@ -25,6 +25,7 @@ import (
 	"github.com/rootbound/rootbound/internal/guard"
 	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/pathargs"
+	"github.com/rootbound/rootbound/internal/results"
 	"github.com/rootbound/rootbound/internal/sandbox"
 	"github.com/rootbound/rootbound/internal/transport"
 	"github.com/rootbound/rootbound/internal/wire"
@@ -243,6 +244,7 @@ type running struct {
 	confined *confinement                // of the server's process; nil for none
 	limits   *limits                     // what is taken off what a configuration says; nil for nothing
 	rules    pathargs.Rules              // for the arguments of calls, as at the start
+	answers  results.Actions             // what is done about what is in answers, where nobody says
 	plan     atomic.Pointer[config.Plan] // of the configuration as it was read last
 	fault    string                      // what was wrong with it when it was read last
 
@@ -257,7 +259,7 @@ func (a *app) newRun(plan *config.Plan, name, dir string, layers ...string) (*ru
 	if err != nil {
 		return nil, err
 	}
-	r := &running{app: a, name: name, log: log, policy: policy, reports: map[string]int{}, stderr: make(chan string, 256)}
+	r := &running{app: a, name: name, log: log, policy: policy, answers: results.Defaults(), reports: map[string]int{}, stderr: make(chan string, 256)}
 	r.plan.Store(plan)
 	go r.print()
 	return r, nil
@@ -364,10 +366,11 @@ func (r *running) options(plan *config.Plan, process pathargs.Process) (guard.Op
 		}
 		consents = file.Watch(consent.Server{Name: r.name, Runs: cmp.Or(r.runs, r.name)})
 	}
+	answers := plan.Results.Options(r.answers)
 	return guard.Options{
 		Server: r.name, Configured: plan.Roots, ClientRoots: plan.ClientRoots.Value, Strict: plan.StrictProtocol.Value,
 		Quiet: plan.ListChanged.Given() && !plan.ListChanged.Value, Paths: r.rules, Process: process, Defaults: defaults,
-		Consent: consents, Own: own, Log: r.log, Warn: r.warn, Widen: r.widen,
+		Consent: consents, Own: own, Results: &answers, Log: r.log, Warn: r.warn, Widen: r.widen,
 	}, nil
 }
 
@@ -472,6 +475,7 @@ func (r *running) changed(plan *config.Plan, err error) {
 	rules := r.rules // what the server is stays as it was started
 	rules.Tools = tools
 	r.guard.SetRules(rules, defaults)
+	r.guard.SetResults(plan.Results.Options(r.answers))
 	r.guard.Configure(r.limits.of(r, plan))
 	var now, later []string
 	for _, row := range plan.Changed(before) {
@@ -481,7 +485,7 @@ func (r *running) changed(plan *config.Plan, err error) {
 		}
 		switch key := row.Key; {
 		case key == "active", key == "roots", strings.HasPrefix(key, "roots["): // the guard says what that changes
-		case strings.HasPrefix(key, "tool."):
+		case strings.HasPrefix(key, "tool."), strings.HasPrefix(key, "results."):
 			now = append(now, text)
 		default:
 			later = append(later, text)

@@ -48,6 +48,7 @@ type Settings struct {
 	AllowRun   Setting[[]string]
 	AllowEnv   Setting[[]string]
 	AllowUnix  Setting[bool]
+	Results    Results
 }
 
 // Server is one server of a file.
@@ -250,6 +251,7 @@ func (f *File) of(s *Server) Settings {
 		AllowRun:       first(o.AllowRun, d.AllowRun),
 		AllowEnv:       first(o.AllowEnv, d.AllowEnv),
 		AllowUnix:      first(o.AllowUnix, d.AllowUnix),
+		Results:        o.Results.before(d.Results),
 	}
 }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rootbound/rootbound/internal/launch"
+	"github.com/rootbound/rootbound/internal/results"
 	"github.com/rootbound/rootbound/roots"
 )
 
@@ -40,6 +42,18 @@ uri = "file:///srv/a%20b"
 access = "ro"
 pin = true
 
+[results]
+limits = "warn"
+paths = "block"
+schema = "off"
+agreement = "block"
+types = "redact"
+characters = "redact"
+secrets = "redact"
+max_mb = 4
+max_depth = 10
+max_parts = 100
+
 [log]
 enabled = true
 dir = "/var/log/rb"
@@ -69,6 +83,8 @@ const fullJSON = `{
   "active": "api", "client_roots": "ignore", "list_changed": false, "on_change": "restart", "paths": "elsewhere",
   "allow_broad": true, "share_roots": true, "strict_protocol": true,
   "roots": [{"path": "/srv/api", "name": "api"}, {"uri": "file:///srv/a%20b", "access": "ro", "pin": true}],
+  "results": {"limits": "warn", "paths": "block", "schema": "off", "agreement": "block", "types": "redact", "characters": "redact",
+    "secrets": "redact", "max_mb": 4, "max_depth": 10, "max_parts": 100},
   "log": {"enabled": true, "dir": "/var/log/rb", "bodies": true, "sync": true, "keep_days": 7, "max_mb": 10},
   "server": {
     "fs": {
@@ -94,6 +110,10 @@ func TestParseOwnForm(t *testing.T) {
 			Paths                            launch.Paths
 			Servers                          []string
 			Roots                            []Root
+		}
+		r := f.Results
+		if got, want := fmt.Sprint(r.Options(results.Defaults())), "{[warn block off block redact redact redact] {4194304 10 100}}"; got != want {
+			t.Errorf("%s: what is done about answers is %s, want %s", path, got, want)
 		}
 		strip := func(list []Root) []Root {
 			var out []Root

@@ -154,6 +154,8 @@ var settingKeys = []key[Settings]{
 		func(d *decoder, v *splice.Value, s *Settings) { s.AllowEnv = d.texts(v) }},
 	{"allow_unix", "Whether a confined server may use Unix sockets.", true, aBool,
 		func(d *decoder, v *splice.Value, s *Settings) { s.AllowUnix = d.bool(v) }},
+	{"results", "What is done about what is found in the answers of the server.", false, object(resultsKeys),
+		func(d *decoder, v *splice.Value, s *Settings) { decode(d, v, resultsKeys, &s.Results) }},
 }
 
 var rootKeys = []key[Root]{

@@ -51,6 +51,7 @@ type Plan struct {
 	AllowRun   Setting[[]string]
 	AllowEnv   Setting[[]string]
 	AllowUnix  Setting[bool]
+	Results    Results
 	Tools      map[string]Tool
 	Log        Log
 	// Active is the active workspace as it is written, not Given where there is none.
@@ -278,6 +279,7 @@ func (r *resolver) plan() (*Plan, error) {
 	if err := r.settings(); err != nil {
 		return nil, err
 	}
+	r.results()
 	r.tools(name)
 	r.log()
 	if err := r.roots(); err != nil {
@@ -414,24 +416,30 @@ func (r *resolver) settings() error {
 	return r.confine()
 }
 
-func usual[T any](v T) Setting[T] { return Setting[T]{v, Origin{Word: "default"}} }
+var byDefault = Origin{Word: "default"}
+
+func usual[T any](v T) Setting[T] { return Setting[T]{v, byDefault} }
 
 // narrow resolves one setting: what the flags, the operator's file or the managed one say, whichever comes first, or the
 // usual value; then not looser than the managed file says, and not looser for what the project's file says. The values
 // are given with the strictest first.
 func narrow[T comparable](r *resolver, name string, of func(Settings) Setting[T], usual Setting[T], strict ...T) Setting[T] {
-	rank := func(s Setting[T]) int { return slices.Index(strict, s.Value) }
+	return narrowBy(r, name, of, usual, func(a, b T) bool { return slices.Index(strict, a) < slices.Index(strict, b) })
+}
+
+// narrowBy is narrow for values of which stricter says which one of two it is.
+func narrowBy[T any](r *resolver, name string, of func(Settings) Setting[T], usual Setting[T], stricter func(a, b T) bool) Setting[T] {
 	managed, project := of(r.managed), of(r.project)
 	s := first(of(r.flagged), of(r.operator), managed, usual)
-	if managed.Given() && rank(s) > rank(managed) {
+	if managed.Given() && stricter(managed.Value, s.Value) {
 		r.note("%s: %s has no effect: %s is stricter", s.Origin, name, managed.Origin)
 		s = managed
 	}
 	switch {
 	case !project.Given():
-	case rank(project) < rank(s):
+	case stricter(project.Value, s.Value):
 		s = project
-	case rank(project) > rank(s):
+	case stricter(s.Value, project.Value):
 		r.note("%s: %s has no effect: a project's file only narrows", project.Origin, name)
 	}
 	return s

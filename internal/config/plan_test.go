@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rootbound/rootbound/internal/launch"
+	"github.com/rootbound/rootbound/internal/results"
 	"github.com/rootbound/rootbound/internal/splice"
 	"github.com/rootbound/rootbound/roots"
 )
@@ -204,6 +205,9 @@ func TestLayersNarrow(t *testing.T) {
 			[]string{"work rw"}, []string{"client_roots has no effect", "on_change has", "paths has", "share_roots has"}},
 		{"nor against the managed file", "client_roots = \"narrow\"\nstrict_protocol = true", "client_roots = \"accept\"\nstrict_protocol = false", "",
 			[]string{"work rw"}, []string{"client_roots has no effect", "strict_protocol has no effect"}},
+		{"answers: what is stricter holds", "[results]\nsecrets = \"block\"\nmax_mb = 5", "[results]\nsecrets = \"warn\"\npaths = \"off\"\nmax_mb = 4",
+			"[results]\npaths = \"warn\"\ntypes = \"off\"\nmax_mb = 3\nmax_parts = 20000",
+			[]string{"work rw"}, []string{"results.types has no effect", "results.secrets has no effect", "results.max_parts has no effect"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -243,6 +247,7 @@ func TestLowerLayersOnlyNarrow(t *testing.T) {
 			"client_roots = \"" + pick("narrow", "ignore", "accept") + "\"", "on_change = \"" + pick("auto", "restart", "notify") + "\"",
 			"paths = \"" + pick("local", "elsewhere") + "\"", "list_changed = " + pick("true", "false"), "share_roots = " + pick("true", "false"),
 			"strict_protocol = " + pick("true", "false"),
+			"[results]\nsecrets = \"" + pick("off", "warn", "redact", "block") + "\"\nmax_depth = " + pick("1", "2", "3"),
 		} {
 			if rnd.IntN(2) == 0 {
 				b.WriteString(line + "\n")
@@ -260,7 +265,8 @@ func TestLowerLayersOnlyNarrow(t *testing.T) {
 		return b.ClientRoots.Value > a.ClientRoots.Value || b.Paths.Value > a.Paths.Value ||
 			b.OnChange.Value == Notify && a.OnChange.Value != Notify || b.OnChange.Value == Auto && a.OnChange.Value == Restart ||
 			b.ListChanged.Value && !a.ListChanged.Value || b.ShareRoots.Value && !a.ShareRoots.Value ||
-			!b.StrictProtocol.Value && a.StrictProtocol.Value
+			!b.StrictProtocol.Value && a.StrictProtocol.Value ||
+			b.Results.Actions[results.Secrets].Value > a.Results.Actions[results.Secrets].Value || b.Results.MaxDepth.Value > a.Results.MaxDepth.Value
 	}
 	flags := Flags{Command: []string{"x"}}
 	for i := range 200 {
@@ -505,7 +511,8 @@ func TestParseDirFlag(t *testing.T) {
 
 func TestShow(t *testing.T) {
 	h := newHome(t)
-	h.write(user, "client_roots = \"ignore\"\n[[roots]]\npath = \"TOP/work\"\nname = \"w\"\n[server.a]\ncommand = \"x\"\nargs = [\"{roots}\"]\nenv = { SECRET = \"hunter2\" }\n")
+	h.write(user, "client_roots = \"ignore\"\n[[roots]]\npath = \"TOP/work\"\nname = \"w\"\n[server.a]\ncommand = \"x\"\nargs = [\"{roots}\"]\nenv = { SECRET = \"hunter2\" }\n"+
+		"[server.a.results]\ntypes = \"off\"\nsecrets = \"redact\"\n[results]\nmax_mb = 8\nsecrets = \"off\"\n")
 	h.write(project, "roots = [{ path = \"src\", access = \"ro\" }]\n")
 	var got []string
 	for _, r := range h.resolve(Flags{}).Show() {
@@ -518,6 +525,9 @@ func TestShow(t *testing.T) {
 		"client_roots = ignore (" + u + ":1)", "list_changed = true (default)", "on_change = auto (default)", "paths = local (default)",
 		"allow_broad = false (default)", "share_roots = false (default)", "strict_protocol = false (default)",
 		"confine = false (default)",
+		"results.limits = block (default)", "results.paths = redact (default)", "results.schema = warn (default)",
+		"results.agreement = warn (default)", "results.types = off (" + u + ":10)", "results.characters = warn (default)",
+		"results.secrets = redact (" + u + ":11)", "results.max_mb = 8 (" + u + ":13)", "results.max_depth = 500 (default)", "results.max_parts = 10000 (default)",
 		"log.enabled = true (default)", "log.bodies = false (default)", "log.sync = false (default)",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rootbound/rootbound/internal/results"
 )
 
 // Row is one line of what holds.
@@ -84,6 +86,12 @@ func (p *Plan) Show() []Row {
 	add("share_roots", strconv.FormatBool(p.ShareRoots.Value), p.ShareRoots.Origin)
 	add("strict_protocol", strconv.FormatBool(p.StrictProtocol.Value), p.StrictProtocol.Origin)
 	p.showConfined(add)
+	for _, c := range results.Checks() {
+		add("results."+c.String(), p.Results.Actions[c].Value.String(), p.Results.Actions[c].Origin)
+	}
+	add("results.max_mb", strconv.Itoa(p.Results.MaxMB.Value), p.Results.MaxMB.Origin)
+	add("results.max_depth", strconv.Itoa(p.Results.MaxDepth.Value), p.Results.MaxDepth.Origin)
+	add("results.max_parts", strconv.Itoa(p.Results.MaxParts.Value), p.Results.MaxParts.Origin)
 	for _, name := range slices.Sorted(maps.Keys(p.Tools)) {
 		t := p.Tools[name]
 		if t.Paths.Given() {

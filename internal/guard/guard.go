@@ -1,11 +1,11 @@
 // Package guard holds the stages between a client and a server: what roots hold, which paths a request names and whether
-// they are inside, and the log. They are handlers in front of a handler, and work for every era and transport alike.
+// they are inside, what is in the answer, and the log. They are handlers in front of a handler, and work for every era and transport alike.
 //
 //	g := guard.New(guard.Options{Server: "files", Configured: set, Log: log})
 //	handler := g.Wrap(server)
 //	go g.Watch(ctx)
 //
-// The chain is log, roots, paths, gate: each stage adds what it decided to the request's trail; the gate writes the trail
+// The chain is log, roots, paths, results, gate: each stage adds what it decided to the request's trail; the gate writes the trail
 // to the log before the request goes to the server, and the log stage writes it before a refusal goes to the client.
 //
 // # Limits
@@ -26,6 +26,7 @@ import (
 	"github.com/rootbound/rootbound/internal/consent"
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/pathargs"
+	"github.com/rootbound/rootbound/internal/results"
 	"github.com/rootbound/rootbound/internal/wire"
 	"github.com/rootbound/rootbound/roots"
 )
@@ -62,6 +63,8 @@ type Options struct {
 	Own []string
 	// Widen says how a person would open one more directory to this server, as its roots were given; nil is --root.
 	Widen func(dir string) string
+	// Results say what is done about what is found in answers; nil checks nothing.
+	Results *results.Options
 	// Log takes the records; nil keeps none.
 	Log *calllog.Log
 	// Warn is told what a person should know. It may be nil.
@@ -75,14 +78,16 @@ type Guard struct {
 	opt     Options
 	catalog *pathargs.Catalog
 
-	rules atomic.Pointer[rules]
+	rules   atomic.Pointer[rules]
+	results *results.Checker // nil checks nothing
 
 	mu         sync.Mutex
 	configured roots.Set
 	consented  roots.Set
-	started    *roots.Set // what the server was started with; nil before
-	restarting sync.Mutex // held while it is started again
-	damaged    string     // what was wrong with the consents when they were read last
+	started    *roots.Set     // what the server was started with; nil before
+	restarting sync.Mutex     // held while it is started again
+	told       map[string]int // how often something was found in answers, by what is told of it
+	damaged    string         // what was wrong with the consents when they were read last
 	sessions   map[*exchange.Session]*session
 }
 
@@ -95,6 +100,13 @@ type rules struct {
 // SetRules puts other rules for the arguments of calls in force, as Options.Paths and Options.Defaults.
 func (g *Guard) SetRules(paths pathargs.Rules, defaults map[string]map[string]string) {
 	g.rules.Store(&rules{paths, defaults})
+}
+
+// SetResults puts other options for answers in force, as Options.Results. It has no effect where nothing is checked.
+func (g *Guard) SetResults(o results.Options) {
+	if g.results != nil {
+		g.results.Set(o)
+	}
 }
 
 // New makes a guard.
@@ -111,7 +123,10 @@ func New(o Options) *Guard {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	g := &Guard{opt: o, catalog: new(pathargs.Catalog), configured: o.Configured, sessions: map[*exchange.Session]*session{}}
+	g := &Guard{opt: o, catalog: new(pathargs.Catalog), configured: o.Configured, sessions: map[*exchange.Session]*session{}, told: map[string]int{}}
+	if o.Results != nil {
+		g.results = results.New(*o.Results)
+	}
 	g.SetRules(o.Paths, o.Defaults)
 	g.consent()
 	return g
@@ -119,13 +134,13 @@ func New(o Options) *Guard {
 
 // Wrap puts the stages in front of server.
 func (g *Guard) Wrap(server exchange.Handler) exchange.Handler {
-	return g.checked(exchange.Chain(g.checked(server), g.logStage, g.rootsStage, g.pathsStage, g.gate))
+	return g.checked(exchange.Chain(g.checked(server), g.logStage, g.rootsStage, g.pathsStage, g.resultsStage, g.gate))
 }
 
 // WrapContained is Wrap for a server of ours that reaches nothing outside the roots of a request: its paths are judged
 // where they are opened.
 func (g *Guard) WrapContained(server exchange.Handler) exchange.Handler {
-	return g.checked(exchange.Chain(g.checked(server), g.logStage, g.rootsStage, g.againStage, g.gate))
+	return g.checked(exchange.Chain(g.checked(server), g.logStage, g.rootsStage, g.againStage, g.resultsStage, g.gate))
 }
 
 // checked holds a handler to one reply; a second one goes nowhere and is told.

@@ -16,6 +16,7 @@ import (
 	"github.com/rootbound/rootbound/internal/guard"
 	"github.com/rootbound/rootbound/internal/mcptest"
 	"github.com/rootbound/rootbound/internal/pathargs"
+	"github.com/rootbound/rootbound/internal/results"
 	"github.com/rootbound/rootbound/internal/transport"
 	"github.com/rootbound/rootbound/internal/wire"
 	"github.com/rootbound/rootbound/roots"
@@ -78,7 +79,7 @@ func (w *world) set(t *testing.T, specs ...string) roots.Set {
 }
 
 // options are what the first lines of a transcript say: "#! roots A B:ro", "#! mode accept", "#! quiet", "#! strict",
-// "#! consent A", "#! own A/FILE", "#! elsewhere", "#! default TOOL ARG VALUE"; "#! restart" for a server that can be started
+// "#! results CHECK ACTION", "#! consent A", "#! own A/FILE", "#! elsewhere", "#! default TOOL ARG VALUE"; "#! restart" for a server that can be started
 // again, with "narrowed" one that is when roots are taken away, too; "#! log broken" for a log that takes nothing.
 func (w *world) options(t *testing.T, tr mcptest.Transcript) guard.Options {
 	o := guard.Options{Server: server.Name, Consent: w.consents.Watch(server), Process: pathargs.Process{Dir: w.names["A"], Home: w.names["OUT"]}}
@@ -98,6 +99,17 @@ func (w *world) options(t *testing.T, tr mcptest.Transcript) guard.Options {
 			for _, path := range words[1:] {
 				name, rest, _ := strings.Cut(path, "/")
 				o.Own = append(o.Own, filepath.Join(w.names[name], rest))
+			}
+		case "results":
+			if o.Results == nil {
+				o.Results = &results.Options{Actions: results.Nothing()}
+			}
+			for _, c := range results.Checks() {
+				for _, a := range []results.Action{results.Block, results.Redact, results.Warn, results.Off} {
+					if words[1] == c.String() && words[2] == a.String() {
+						o.Results.Actions[c] = a
+					}
+				}
 			}
 		case "quiet":
 			o.Quiet = true

@@ -45,7 +45,8 @@ func (g *Guard) ended(r *exchange.Request, o exchange.Outcome, took time.Duratio
 	if g.opt.Log.Discards() {
 		return
 	}
-	for _, n := range r.Trail.Notes() {
+	notes := r.Trail.Notes()
+	for _, n := range notes {
 		if n.Denied {
 			g.note(g.call(r))
 			return
@@ -63,6 +64,14 @@ func (g *Guard) ended(r *exchange.Request, o exchange.Outcome, took time.Duratio
 		rec.Reason = wire.GetString(o.Msg.Error(), "message")
 	default:
 		rec.Outcome, rec.Bytes = calllog.OK, int64(len(o.Msg.Bytes()))
+	}
+	for _, n := range notes {
+		if d, ok := n.Detail.(answered); ok {
+			rec.Code, rec.Reason = n.Code, n.Text
+			if d.withheld {
+				rec.Outcome, rec.Bytes = calllog.Withheld, d.bytes
+			}
+		}
 	}
 	g.note(&rec)
 }

@@ -1,0 +1,321 @@
+package results
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/rootbound/rootbound/internal/wire"
+)
+
+// Learn takes a result of tools/list. The cursor is that of the request: without one a new list begins, and what the
+// server does not list any more is forgotten when the list is whole.
+func (c *Checker) Learn(cursor string, list []byte) {
+	tools, ok := wire.Get(list, "tools")
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cursor == "" || c.next == nil {
+		c.next = map[string]*schema{}
+	}
+	for t := range wire.Items(tools) {
+		name := wire.GetString(t, "name")
+		output, ok := wire.Get(t, "outputSchema")
+		if !ok || name == "" {
+			continue
+		}
+		if have := c.old[name]; have != nil && bytes.Equal(have.text, output) {
+			c.next[name] = have // it was made ready
+			continue
+		}
+		c.next[name] = &schema{text: bytes.Clone(output)}
+	}
+	if wire.GetString(list, "nextCursor") == "" {
+		c.old, c.next = c.next, nil
+	}
+}
+
+func (c *Checker) schema(tool string) *schema {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.next[tool]; s != nil {
+		return s
+	}
+	return c.old[tool]
+}
+
+// schema is what a tool says of its structured content. It is made ready when it is first needed.
+type schema struct {
+	text []byte
+
+	once     sync.Once
+	resolved *jsonschema.Resolved
+	tame     bool // it takes no longer than it and the value are long
+	err      error
+	slow     atomic.Bool
+}
+
+// patience is how long a value may take to check: a schema can be made to take for ever.
+const patience = time.Second
+
+var errSlow = fmt.Errorf("checking against it takes longer than %v", patience)
+
+// validate checks a value. Unusable is why the schema cannot be checked against.
+func (s *schema) validate(value []byte) (invalid, unusable error) {
+	s.once.Do(func() {
+		s.resolved, s.err = ready(s.text)
+		s.tame = !bytes.Contains(s.text, []byte(`ref"`)) && !bytes.Contains(s.text, []byte(`\u`)) // it is a tree
+	})
+	switch {
+	case s.err != nil:
+		return nil, s.err
+	case s.slow.Load():
+		return nil, errSlow
+	}
+	var v any
+	if err := json.Unmarshal(value, &v); err != nil {
+		return err, nil
+	}
+	if s.tame {
+		return s.resolved.Validate(v), nil
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.resolved.Validate(v) }()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return err, nil
+	case <-timer.C:
+		s.slow.Store(true)
+		return nil, errSlow
+	}
+}
+
+// ready reads a schema. It may refer to parts of itself and to nothing else: nothing is fetched for a server.
+func ready(text []byte) (*jsonschema.Resolved, error) {
+	var root any
+	if err := json.Unmarshal(text, &root); err != nil {
+		return nil, err
+	}
+	if err := finite(root); err != nil {
+		return nil, err
+	}
+	var s jsonschema.Schema
+	if err := json.Unmarshal(text, &s); err != nil {
+		return nil, fmt.Errorf("reading the schema: %v", err)
+	}
+	resolved, err := s.Resolve(nil)
+	if err != nil {
+		return nil, fmt.Errorf("resolving the schema: %v", err)
+	}
+	return resolved, nil
+}
+
+var (
+	errLoop   = errors.New("it refers to itself without end")
+	errRefers = errors.New("it refers to something that is not followed")
+)
+
+// inPlace are the keywords whose schemas are for the same value as the one that they are in.
+var inPlace = []string{"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"}
+
+// finite refuses a schema for which checking a value would never end: one that leads to itself for the same value. And
+// it refuses references that are not plain pointers into the schema, of which it could not tell.
+func finite(root any) error {
+	const open, done = 1, 2
+	states := map[string]int{} // by pointer
+	var visit func(at string, node any) error
+	sub := func(at string, node any, key string, named bool) error {
+		switch n := node.(type) {
+		case []any:
+			for i, v := range n {
+				if err := visit(fmt.Sprintf("%s/%s/%d", at, key, i), v); err != nil {
+					return err
+				}
+			}
+		case map[string]any:
+			if !named {
+				return visit(at+"/"+key, n)
+			}
+			for name, v := range n {
+				if err := visit(at+"/"+key+"/"+escaped(name), v); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	visit = func(at string, node any) error {
+		n, ok := node.(map[string]any)
+		if !ok || states[at] == done {
+			return nil
+		}
+		if states[at] == open {
+			return errLoop
+		}
+		states[at] = open
+		for _, key := range []string{"$dynamicRef", "$recursiveRef"} {
+			if n[key] != nil {
+				return errRefers
+			}
+		}
+		if n["$id"] != nil && at != "" {
+			return errRefers
+		}
+		if ref, ok := n["$ref"].(string); ok {
+			target, found := follow(root, ref)
+			if !found {
+				return errRefers
+			}
+			if err := visit(strings.TrimPrefix(ref, "#"), target); err != nil {
+				return err
+			}
+		}
+		for _, key := range inPlace {
+			if err := sub(at, n[key], key, strings.HasPrefix(key, "depend")); err != nil {
+				return err
+			}
+		}
+		states[at] = done
+		return nil
+	}
+	// Every schema there is, as deep as it lies, may be the one that a loop begins at.
+	var every func(at string, node any, depth int) error
+	every = func(at string, node any, depth int) error {
+		if depth > 200 {
+			return errors.New("it is too deep")
+		}
+		switch n := node.(type) {
+		case []any:
+			for i, v := range n {
+				if err := every(fmt.Sprintf("%s/%d", at, i), v, depth+1); err != nil {
+					return err
+				}
+			}
+		case map[string]any:
+			if err := visit(at, n); err != nil {
+				return err
+			}
+			for name, v := range n {
+				if slices.Contains([]string{"const", "enum", "default", "examples"}, name) {
+					continue
+				}
+				if err := every(at+"/"+escaped(name), v, depth+1); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	return every("", root, 0)
+}
+
+func escaped(name string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
+}
+
+// follow finds what a plain pointer into the schema leads to.
+func follow(root any, ref string) (any, bool) {
+	pointer, ok := strings.CutPrefix(ref, "#")
+	if !ok || strings.Contains(pointer, "%") || pointer != "" && pointer[0] != '/' {
+		return nil, false
+	}
+	node := root
+	for e := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		if pointer == "" {
+			break
+		}
+		switch n := node.(type) {
+		case map[string]any:
+			node = n[strings.ReplaceAll(strings.ReplaceAll(e, "~1", "/"), "~0", "~")]
+		case []any:
+			i := 0
+			if _, err := fmt.Sscanf(e, "%d", &i); err != nil || i < 0 || i >= len(n) {
+				return nil, false
+			}
+			node = n[i]
+		default:
+			return nil, false
+		}
+	}
+	return node, node != nil
+}
+
+// content holds the structured content to the tool's schema, and compares it with the text.
+func (r *run) content(depth int) {
+	if s := r.c.schema(r.Tool); r.does(Schema) && s != nil && !r.isError {
+		switch {
+		case r.structured == nil:
+			r.found(Schema, "the structured content is missing that the tool says it has")
+		case depth > maxValidated:
+			r.found(Schema, "the structured content is too deep to be checked against the tool's schema")
+		default:
+			invalid, unusable := s.validate(r.structured)
+			if invalid != nil {
+				r.found(Schema, "the structured content is not what the tool says it is: %.300s", visible(invalid.Error()))
+			}
+			if unusable != nil {
+				r.found(Schema, "the tool's schema for structured content cannot be used: %.300s", visible(unusable.Error()))
+			}
+		}
+	}
+	if r.does(Agreement) && r.structured != nil && !r.agrees(r.structured) {
+		r.found(Agreement, "the structured content says something else than the text")
+	}
+}
+
+// maxValidated is how deep a value may be that is checked against a schema.
+const maxValidated = 100
+
+// agrees compares structured content with the texts that are JSON; where none is, there is nothing to compare. It may be
+// wrapped as "result", and be spread over several texts, as servers do whose tools return no object.
+func (r *run) agrees(value []byte) bool {
+	var canonical []byte
+	var texts [][]byte
+	for block := range wire.Items(r.items) {
+		text := wire.GetString(block, "text")
+		if !jsonText(text) {
+			continue
+		}
+		if text == string(value) {
+			return true
+		}
+		b := []byte(text)
+		if !json.Valid(b) {
+			continue
+		}
+		if canonical == nil {
+			canonical = wire.Canonical(value)
+		}
+		if b = wire.Canonical(b); bytes.Equal(b, canonical) {
+			return true
+		}
+		texts = append(texts, b)
+	}
+	if len(texts) == 0 {
+		return true
+	}
+	inner, ok := wire.Get(canonical, "result")
+	if !ok {
+		return false
+	}
+	joined := append(append([]byte{'['}, bytes.Join(texts, []byte(","))...), ']')
+	return bytes.Equal(inner, texts[0]) || bytes.Equal(inner, joined)
+}
+
+// jsonText reports whether a text looks like a JSON object or array.
+func jsonText(s string) bool {
+	s = strings.TrimSpace(s)
+	return len(s) > 1 && (s[0] == '{' && s[len(s)-1] == '}' || s[0] == '[' && s[len(s)-1] == ']')
+}
