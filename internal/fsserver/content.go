@@ -141,8 +141,8 @@ func runSearchContent(c *call) (answer, error) {
 	})
 	w := walked{start: path}
 	if err == nil && !one {
-		w, err = c.walk(path, rootfs.WalkOptions{MaxEntries: maxWalked, Unsorted: true}, func(start string) (_ func(*rootfs.Directory) []rootfs.Entry, err error) {
-			s.sieve, err = c.sieve(start)
+		w, err = c.walk(path, rootfs.WalkOptions{MaxEntries: maxWalked, Unsorted: true}, func(ctx context.Context, start string) (_ func(*rootfs.Directory) []rootfs.Entry, err error) {
+			s.sieve, err = c.sieve(ctx, start)
 			return s.visit, err
 		})
 	}
@@ -189,6 +189,8 @@ func (s *search) visit(d *rootfs.Directory) []rootfs.Entry {
 	var files []string
 	for _, e := range d.Entries {
 		switch {
+		case s.ctx.Err() != nil:
+			return nil
 		case !e.Type.IsDir() && !e.Type.IsRegular(), s.sieve.excludes.matches(at.sieved.excludes, e.Name):
 		case e.Type.IsRegular() && len(s.include) > 0 && !s.include.matches(at.include, e.Name):
 		case at.sieved.ignoring.ignores(e):

@@ -1,6 +1,7 @@
 package fsserver
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"path"
@@ -26,8 +27,12 @@ func ignoreParam(byDefault bool) param {
 	return param{name: "gitignore", schema: s, extra: true}
 }
 
-// maxIgnoreFile is the longest ignore file that is read, in bytes; of a longer one only the beginning counts.
-const maxIgnoreFile = 1 << 20
+const (
+	// maxIgnored is how many bytes of ignore files count in one directory, from the outermost directory on; of what is longer
+	// together only the beginning counts. Each file counts ignoreFileCost bytes more. In memory they are about fifty times that.
+	maxIgnored     = 256 << 10
+	ignoreFileCost = 256
+)
 
 // ignoring is what ignore files say in one directory. Nil ignores nothing. It does not change and may be used by several
 // goroutines at once.
@@ -35,6 +40,7 @@ type ignoring struct {
 	dir string // beneath the directory that the outermost rules are of, "/"-separated, "" for that one
 	// The files that count, the strongest last: first all of git's, from the outermost to the deepest directory, then all .ignore.
 	git, own []ignoreFile
+	read     int // bytes of ignore files, also of those that a repository inside has set aside
 }
 
 // ignoreFile is an ignore file and the directory it was found in.
@@ -134,30 +140,38 @@ func (c *call) ignoreIn(g *ignoring, entries []rootfs.Entry, dir string, open fu
 	next := *g
 	if has[0] {
 		next.git = nil
-		next.git = addIgnoreFile(next.git, g.dir, ".git/info/exclude", byPath)
+		next.git = next.add(next.git, ".git/info/exclude", byPath)
 	}
 	if has[1] {
-		next.git = addIgnoreFile(next.git, g.dir, ".gitignore", open)
+		next.git = next.add(next.git, ".gitignore", open)
 	}
 	if has[2] {
-		next.own = addIgnoreFile(next.own, g.dir, ".ignore", open)
+		next.own = next.add(next.own, ".ignore", open)
 	}
 	return &next
 }
 
-// addIgnoreFile adds a file, if it can be read: one that cannot does not make a search fail.
-func addIgnoreFile(files []ignoreFile, dir, name string, open func(string) (*os.File, error)) []ignoreFile {
+// add adds a file to files, if it can be read: one that cannot does not make a search fail.
+func (g *ignoring) add(files []ignoreFile, name string, open func(string) (*os.File, error)) []ignoreFile {
+	most := maxIgnored - g.read - ignoreFileCost
+	if most <= 0 {
+		return files
+	}
 	f, err := open(name)
 	if err != nil {
 		return files
 	}
 	defer f.Close()
-	text, _ := io.ReadAll(io.LimitReader(f, maxIgnoreFile))
+	text, _ := io.ReadAll(io.LimitReader(f, int64(most)))
+	g.read += len(text) + ignoreFileCost
+	if len(text) == most { // the last line may be a part of one
+		text = text[:bytes.LastIndexByte(text, '\n')+1]
+	}
 	rules := parseRules(string(text), false)
 	if rules == nil {
 		return files
 	}
-	return append(slices.Clip(files), ignoreFile{dir, rules})
+	return append(slices.Clip(files), ignoreFile{g.dir, rules})
 }
 
 // ruleSet are the rules of one ignore file. It is read only.

@@ -2,6 +2,7 @@ package fsserver
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -81,7 +82,7 @@ var listDirectoryWithSizes = tool{
 	annotations: readOnly,
 	run: func(c *call) (answer, error) {
 		var entries []sizedEntry
-		w, err := c.walk(c.args.text("path"), rootfs.WalkOptions{MaxDepth: 1}, func(string) (func(*rootfs.Directory) []rootfs.Entry, error) {
+		w, err := c.walk(c.args.text("path"), rootfs.WalkOptions{MaxDepth: 1}, func(context.Context, string) (func(*rootfs.Directory) []rootfs.Entry, error) {
 			return func(d *rootfs.Directory) []rootfs.Entry {
 				entries = c.sizes(d)
 				return nil

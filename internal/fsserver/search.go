@@ -1,6 +1,7 @@
 package fsserver
 
 import (
+	"context"
 	"fmt"
 	"path"
 	"slices"
@@ -33,8 +34,8 @@ var searchFiles = tool{
 			return answer{}, err
 		}
 		var s *nameSearch
-		w, err := c.walk(c.args.text("path"), rootfs.WalkOptions{MaxEntries: maxWalked, Unsorted: true}, func(start string) (func(*rootfs.Directory) []rootfs.Entry, error) {
-			sieve, err := c.sieve(start)
+		w, err := c.walk(c.args.text("path"), rootfs.WalkOptions{MaxEntries: maxWalked, Unsorted: true}, func(ctx context.Context, start string) (func(*rootfs.Directory) []rootfs.Entry, error) {
+			sieve, err := c.sieve(ctx, start)
 			s = &nameSearch{call: c, pattern: pattern, sieve: sieve}
 			return s.visit, err
 		})

@@ -1,6 +1,7 @@
 package fsserver
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -41,8 +42,8 @@ var directoryTree = tool{
 		}
 		var t *treeView
 		o := rootfs.WalkOptions{MaxEntries: maxTreeEntries, MaxDepth: depth}
-		w, err := c.walk(c.args.text("path"), o, func(start string) (func(*rootfs.Directory) []rootfs.Entry, error) {
-			sieve, err := c.sieve(start)
+		w, err := c.walk(c.args.text("path"), o, func(ctx context.Context, start string) (func(*rootfs.Directory) []rootfs.Entry, error) {
+			sieve, err := c.sieve(ctx, start)
 			t = &treeView{sieve: sieve, depth: depth}
 			return t.visit, err
 		})

@@ -29,8 +29,10 @@ type walked struct {
 }
 
 // walk walks beneath the directory that an argument means, within the bounds of one call. Prepare makes what visits each
-// directory, for the absolute path of the start.
-func (c *call) walk(arg string, o rootfs.WalkOptions, prepare func(start string) (func(*rootfs.Directory) []rootfs.Entry, error)) (walked, error) {
+// directory, for the absolute path of the start; the walk ends with the context that it gets.
+func (c *call) walk(
+	arg string, o rootfs.WalkOptions, prepare func(ctx context.Context, start string) (func(*rootfs.Directory) []rootfs.Entry, error),
+) (walked, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, maxWalk)
 	defer cancel()
 	var seen atomic.Int64
@@ -38,7 +40,7 @@ func (c *call) walk(arg string, o rootfs.WalkOptions, prepare func(start string)
 	var w walked
 	var refused error
 	start, err := c.at(opScandir, arg, func(start string) error {
-		visit, err := prepare(start)
+		visit, err := prepare(ctx, start)
 		if err != nil {
 			refused = err
 			return nil
@@ -73,6 +75,7 @@ var excludeParam = param{name: "excludePatterns", schema: aList.says("What to le
 // sieve says what a walk leaves out.
 type sieve struct {
 	c        *call
+	ctx      context.Context // of the walk
 	start    string
 	excludes excludes
 	ignoring *ignoring // above the start
@@ -85,12 +88,12 @@ type sieved struct {
 }
 
 // sieve makes the sieve of the arguments for a walk from an absolute path.
-func (c *call) sieve(start string) (*sieve, error) {
+func (c *call) sieve(ctx context.Context, start string) (*sieve, error) {
 	x, err := compileExcludes(c.args.list("excludePatterns"))
 	if err != nil {
 		return nil, err
 	}
-	s := &sieve{c: c, start: start, excludes: x}
+	s := &sieve{c: c, ctx: ctx, start: start, excludes: x}
 	if c.args.is("gitignore") {
 		s.ignoring = c.ignoreFrom(start)
 	}
@@ -105,9 +108,10 @@ func (s *sieve) in(d *rootfs.Directory, parent sieved) sieved {
 	return sieved{s.excludes.beneath(parent.excludes, path.Base(d.Path)), s.c.ignoreBeneath(parent.ignoring, d, s.start)}
 }
 
-// leavesOut reports whether an entry is left out.
+// leavesOut reports whether an entry is left out. When the walk has ended all are: a directory with many entries and many
+// patterns takes long.
 func (s *sieve) leavesOut(at sieved, e rootfs.Entry) bool {
-	return s.excludes.matches(at.excludes, e.Name) || at.ignoring.ignores(e)
+	return s.ctx.Err() != nil || s.excludes.matches(at.excludes, e.Name) || at.ignoring.ignores(e)
 }
 
 // isLink reports whether an entry is a link, or what is like one on Windows.

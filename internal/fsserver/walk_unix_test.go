@@ -3,6 +3,7 @@
 package fsserver
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -269,7 +270,7 @@ func TestProgressOfAWalk(t *testing.T) {
 			r.Msg = r.Msg.WithParams(wire.SetMember(r.Msg.Params(), []byte(`"tok"`), "_meta", "progressToken"))
 			r.Caller = who
 			c := &call{Server: &Server{}, openSet: o, ctx: t.Context(), request: r}
-			_, err := c.walk(w+"/R", rootfs.WalkOptions{Workers: 1}, func(string) (func(*rootfs.Directory) []rootfs.Entry, error) {
+			_, err := c.walk(w+"/R", rootfs.WalkOptions{Workers: 1}, func(context.Context, string) (func(*rootfs.Directory) []rootfs.Entry, error) {
 				return func(d *rootfs.Directory) []rootfs.Entry { time.Sleep(1500 * time.Millisecond); return d.Entries }, nil
 			})
 			if err != nil {
@@ -290,7 +291,7 @@ func TestAWalkThatTakesTooLong(t *testing.T) {
 		o.openRoots()
 		defer o.close()
 		c := &call{Server: &Server{}, openSet: o, ctx: t.Context(), request: request(exchange.Legacy, "tools/call", "{}", roots.Set{})}
-		got, err := c.walk(w+"/R", rootfs.WalkOptions{Workers: 1}, func(string) (func(*rootfs.Directory) []rootfs.Entry, error) {
+		got, err := c.walk(w+"/R", rootfs.WalkOptions{Workers: 1}, func(context.Context, string) (func(*rootfs.Directory) []rootfs.Entry, error) {
 			return func(d *rootfs.Directory) []rootfs.Entry { time.Sleep(maxWalk); return d.Entries }, nil
 		})
 		if err != nil || !got.late || got.start != w+"/R" {
@@ -367,5 +368,39 @@ func TestCompatHasTheToolsOfTheReferenceServer(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// However many and large the ignore files in each other are, only so much of them is held in memory: the outermost counts.
+func TestIgnoreFilesAreBounded(t *testing.T) {
+	large := strings.Repeat("# a line\n", maxIgnored/18)
+	w := newWriter(t, map[string]string{
+		"R/.gitignore": "outer\n" + large, "R/d/.gitignore": "middle\n" + large, "R/d/d/.gitignore": "inner\n" + large,
+		"R/d/d/inner": "", "R/d/d/.git/x": "", "R/d/d/d/inner": "", "S/.gitignore": "inner\n" + large, "S/inner": "",
+	}, Options{})
+	// What a repository inside sets aside has been read all the same.
+	want := "$W/R/d/d/inner\n$W/R/d/d/d/inner"
+	if got := w.use("search_files", `{"path":"$W/R/d/d","pattern":"**/inner","gitignore":true}`); got != want {
+		t.Errorf("found %q, want %q", got, want)
+	}
+	if got := w.use("search_files", `{"path":"$W/S","pattern":"**/inner","gitignore":true}`); got != "No matches found" {
+		t.Errorf("found %q", got)
+	}
+}
+
+// The end of a walk also ends what is done with the entries of one directory.
+func TestSieveEndsWithTheWalk(t *testing.T) {
+	c := &call{args: arguments{}}
+	ctx, cancel := context.WithCancel(t.Context())
+	s, err := c.sieve(ctx, "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.leavesOut(sieved{}, rootfs.Entry{Name: "x"}) {
+		t.Error("left out before the end")
+	}
+	cancel()
+	if !s.leavesOut(sieved{}, rootfs.Entry{Name: "x"}) {
+		t.Error("not left out after the end")
 	}
 }
