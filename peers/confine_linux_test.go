@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -83,6 +84,38 @@ func needConfinement(t *testing.T) {
 		t.Fatalf("confining anything: %v\n%s", err, out)
 	default:
 		t.Skipf("left out: %s", out)
+	}
+}
+
+// TestConfinedNet has a server reach the one host that it may reach, by the proxy, and nothing else.
+func TestConfinedNet(t *testing.T) {
+	needConfinement(t)
+	t.Parallel()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "from the web") }))
+	t.Cleanup(web.Close)
+	host, port, _ := net.SplitHostPort(web.Listener.Addr().String())
+	at := args{"host": host, "port": port}
+	other := args{"host": "localhost", "port": port}
+	steps := []step{call("tunnel", at), call("tunnel", other), call("connect", at), call("connect", other)}
+	for _, tt := range []struct {
+		net  string
+		want []string // part of what each step comes to
+	}{
+		{host + ":" + port, []string{"from the web", "403 Forbidden", "[Errno 13] Permission denied", "[Errno 13] Permission denied"}},
+		{"localhost:" + port, []string{"403 Forbidden", "from the web", "[Errno 13] Permission denied", "[Errno 13] Permission denied"}},
+		{"none", []string{"", "", "[Errno 97]", `"isError":true`}},
+		{"all", []string{"", "", "connected", "connected"}},
+	} {
+		run := steps
+		if tt.want[0] == "" { // there is no proxy
+			run = steps[2:]
+		}
+		got := drive(t, goLegacy, guardedBy([]string{"--confine", "--net", tt.net, "--root", workspace(t)}, pythonServer.command), plan{Steps: run})
+		for i, want := range tt.want[len(steps)-len(run):] {
+			if !strings.Contains(got[i], want) {
+				t.Errorf("--net %s, %s %v: %s, want %s in it", tt.net, run[i].Tool, run[i].Arguments, got[i], want)
+			}
+		}
 	}
 }
 

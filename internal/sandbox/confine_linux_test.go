@@ -3,10 +3,12 @@
 package sandbox
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -425,6 +427,41 @@ func TestARacyServer(t *testing.T) {
 			t.Errorf("confined: %v, and it read %d times inside and %d times outside", !plain, inside, outside)
 		}
 	}
+}
+
+// However a guard ends, its confined server ends with it.
+func TestTheServerDiesWithItsGuard(t *testing.T) {
+	needLandlock(t)
+	w := newWorld(t, buildProbe(t), os.Getuid())
+	o := w.order()
+	o.Args, o.Leak = []string{"wait"}, ""
+	text, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard := exec.Command("/proc/self/exe")
+	guard.Env = []string{"GORACE=atexit_sleep_ms=0", guardVariable + "=" + string(text)}
+	out, err := guard.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := guard.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	line, err := lines.ReadString('\n')
+	if strings.HasPrefix(line, "confined") && err == nil {
+		line, err = lines.ReadString('\n')
+	}
+	if !strings.HasPrefix(line, "waiting in ") || err != nil {
+		t.Fatalf("%q, %v", line, err)
+	}
+	guard.Process.Kill()
+	// The server holds the other end of this pipe: it ends when the server does.
+	if _, err := io.Copy(io.Discard, lines); err != nil {
+		t.Error(err)
+	}
+	guard.Wait()
 }
 
 // Where the kernel does not do its part, nothing is started, and the error says why.

@@ -30,6 +30,10 @@ func main() {
 		race(os.Args[2])
 		return
 	}
+	if len(os.Args) > 1 && os.Args[1] == "wait" {
+		fmt.Println("waiting in", os.Getpid())
+		unix.Pause()
+	}
 	if len(os.Args) < 8 {
 		return
 	}
