@@ -3,6 +3,7 @@ package fsserver
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -345,6 +346,26 @@ var battery = []attempt{
 		moved, stayed := textAt("S/ok2", "two")(w), textAt("R/ok2", "two")(w)
 		if (moved == nil) == (stayed == nil) {
 			return fmt.Errorf("the file is lost, or there twice: %v, %v", moved, stayed)
+		}
+		return nil
+	}},
+	{id: "E122", what: "moved to the other root, in another file system", tree: map[string]string{"S/m/": ""}, make: mounting("none", "$W/S/m", "tmpfs", 0), steps: []step{
+		tryMove("$W/R/ok2", "$W/S/m/ok2", "deny cross_device")}, check: textAt("R/ok2", "two")},
+	{id: "E124", what: "the root itself is written", steps: []step{
+		tryWrite("$W/R", "deny is_a_directory"), tryEdit("$W/R", "deny is_a_directory"), tryAt("append_file", "$W/R", wantDeny, `"content":"x"`), tryMove("$W/R", "$W/S/R", "deny is_root"),
+		tryMove("$W/R/ok2", "$W/R", "deny exists"), tryAt("delete_path", "$W/R", "deny is_root"), tryRead("$W/R/ok.txt", "= inside")}},
+	{id: "E131", what: "paths that are no text", steps: []step{
+		{tool: "read_text_file", args: `{"path":["ok.txt"]}`, want: "deny invalid_arguments"}, {tool: "read_text_file", args: `{"path":{}}`, want: "deny invalid_arguments"},
+		{tool: "write_file", args: `{"path":1,"content":"x"}`, want: "deny invalid_arguments"}, {tool: "list_directory", args: `{"path":null}`, want: "deny invalid_arguments"},
+		{tool: "read_multiple_files", args: `{"paths":"ok.txt"}`, want: "deny invalid_arguments"}}},
+	{id: "E133", what: "lines less than none, and very many", steps: []step{
+		tryAt("read_text_file", "$W/R/ok.txt", "= ", `"head":-1`), tryAt("read_text_file", "$W/R/ok.txt", "= inside", `"head":1e12`), tryAt("read_text_file", "$W/R/ok.txt", "= inside", `"tail":1e12`),
+		tryAt("read_text_file", "$W/R/ok.txt", "= inside", `"head":1e999`), tryAt("read_lines", "$W/R/ok.txt", "deny invalid_arguments", `"offset":-1`)}},
+	{id: "E134", what: "a program that runs as its owner is written", tree: map[string]string{"R/suid": "program"}, make: func(t testing.TB, w string) error {
+		return os.Chmod(w+"/R/suid", fs.ModeSetuid|fs.ModeSetgid|0o755)
+	}, steps: []step{tryWrite("$W/R/suid", "~ wrote")}, check: func(w string) error {
+		if info, err := os.Stat(w + "/R/suid"); err != nil || info.Mode() != 0o755 {
+			return fmt.Errorf("it has mode %v, %v", info.Mode(), err)
 		}
 		return nil
 	}},

@@ -221,6 +221,29 @@ func TestDeepNesting(t *testing.T) {
 	c.report(t)
 }
 
+// A tree of 1 M entries in the long run, and a hundredth of it else.
+func TestAHugeTree(t *testing.T) {
+	c := newTrial(t, nil, rootfs.Options{})
+	directories := 100
+	if *long {
+		directories = 10_000
+	}
+	if err := makeMany(c.w+"/R/many", directories, 100, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []step{
+		tryAt("directory_tree", "$W/R", wantEither), trySearch("$W/R", "**/*", wantEither), trySearch("$W/R", "**/nowhere", "= No matches found"), trySearch("$W/R", fmt.Sprintf("**/%05d/099", directories-1), "~ /099"),
+		tryAt("search_content", "$W/R", wantEither, `"pattern":"nowhere"`), tryAt("list_directory_with_sizes", "$W/R/many", "~ [DIR] 000"), tryMove("$W/R/many", "$W/R/moved", "~ moved"), tryAt("delete_path", "$W/R/moved", "~ deleted"),
+	} {
+		boundedly(t, func() {
+			if got := c.call(t, s.tool, s.args); !c.satisfies(got, s.want) {
+				t.Errorf("%s %s: %.500s", s.tool, s.args, got)
+			}
+		})
+	}
+	c.report(t)
+}
+
 // Patterns that take others long, or much.
 func TestHostilePatterns(t *testing.T) {
 	c := newTrial(t, map[string]string{"R/a.txt": strings.Repeat("a", 100_000) + "!\n" + strings.Repeat("aaaa bbbb\n", 10_000)}, rootfs.Options{})
