@@ -123,7 +123,9 @@ func (a *app) serveFiles(ctx context.Context, flags config.Flags, f files) error
 		return err
 	}
 	r.guard = guard.New(opt)
-	l.confine(r, plan)
+	if l.confine(r, plan); plan.Confine.Value && !l.level.Enforced() {
+		return fmt.Errorf("confining this process, as %s wants: %s", plan.Confine.Origin, l.why)
+	}
 	r.limits = l
 	a.startLine(r, &allowed, "opened by handle; "+l.String())
 	if f.compat {

@@ -18,13 +18,12 @@
 // # Limits
 //
 // What is open stays open with the rights it had; of a program that is started only its standard streams are. Looking at
-// a file without opening it (stat, a watch for changes) is not restricted, nor are mode and times of files (with Restrict
-// also their owner and attributes)
-// elsewhere that belong to the same user. A rule holds for a file or a directory, not for its name: what takes its place
-// later is outside. A directory in a directory cannot be taken out of it again, so a read-only root in a writable one is
-// writable to the kernel. A Rule for one file that may be replaced has to be one for its directory. A file with a second
-// name inside is inside. Before version 6 of Landlock, signals reach other processes of the user (Level says so). Time,
-// memory and disk are not bounded. A restriction is never lifted.
+// a file without opening it (stat, a watch for changes) is not restricted, nor are mode and times of files elsewhere that
+// belong to the same user, nor with Restrict their owner and attributes. A rule holds for a file or a directory, not for
+// its name: what takes its place later is outside. A directory in a directory cannot be taken out of it again, so a
+// read-only root in a writable one is writable to the kernel. A Rule for one file that may be replaced has to be one for
+// its directory. A file with a second name inside is inside. Before version 6 of Landlock, signals reach other processes
+// of the user (Level says so). Time, memory and disk are not bounded. A restriction is never lifted.
 package sandbox
 
 import (
