@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +32,9 @@ func ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h exchange.Han
 		report = func(string, ...any) {}
 	}
 	session := exchange.NewSession(ctx)
+	if f, ok := out.(*os.File); ok {
+		widen(int(f.Fd()))
+	}
 	w := wire.NewWriter(out)
 	d := &dispatch{
 		legacy: legacy.NewClient(w, h, session, legacy.Options{Report: report}),

@@ -42,9 +42,13 @@ func pipe() (r, w *os.File, err error) {
 	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
 		return nil, nil, os.NewSyscallError("pipe2", err)
 	}
-	unix.FcntlInt(uintptr(p[1]), unix.F_SETPIPE_SZ, 1<<20) // a wish: beyond the user's limit it stays small
+	widen(p[1])
 	return os.NewFile(uintptr(p[0]), "pipe"), os.NewFile(uintptr(p[1]), "pipe"), nil
 }
+
+// widen gives a pipe room for a large message. It is a wish: beyond the user's limit it stays small, and what is no pipe
+// stays what it is.
+func widen(fd int) { unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, 1<<20) }
 
 // Adopt makes this program the parent of descendants whose parents end, so that KillDescendants finds them.
 func Adopt() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }

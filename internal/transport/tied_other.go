@@ -24,6 +24,9 @@ func pipe() (r, w *os.File, err error) {
 	return os.NewFile(uintptr(p[0]), "pipe"), os.NewFile(uintptr(p[1]), "pipe"), nil
 }
 
+// widen does nothing: the system chooses how much a pipe holds.
+func widen(int) {}
+
 // Adopt does nothing: this system lets no program adopt its descendants.
 func Adopt() error { return nil }
 

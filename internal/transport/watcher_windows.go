@@ -60,6 +60,9 @@ func (g *watcher) close() { g.once.Do(func() { windows.CloseHandle(g.job) }) }
 
 func pipe() (r, w *os.File, err error) { return os.Pipe() }
 
+// widen does nothing: the system chooses how much a pipe holds.
+func widen(int) {}
+
 // Adopt does nothing: the job object holds all descendants.
 func Adopt() error { return nil }
 
