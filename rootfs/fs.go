@@ -49,7 +49,7 @@ type Options struct {
 
 // FS reaches files inside a set of roots. Its methods take an absolute path under any spelling of a root, or a relative
 // one, which is looked for in each root in order; with links and ".." meaning what they mean to the system. The
-// methods are safe for concurrent use. Their errors are *Error.
+// methods are safe for concurrent use. Their errors are *Error, except what a function of the caller returns.
 type FS struct {
 	options Options
 	roots   []*root

@@ -42,7 +42,7 @@ type ReplaceOptions struct {
 //
 // The file keeps its permission bits without setuid and setgid, its owner and extended attributes as far as this process
 // may give them; when the group cannot be kept, the group gets no more than everybody. A file that this process may not
-// write is refused with Permission, though its directory would allow it. A link is followed to its file; nothing is made
+// read and write is refused with Permission, though its directory would allow it. A link is followed to its file; nothing is made
 // through one that leads nowhere. Other hard links of the file keep the old content.
 //
 // Replacements of one file in this process wait for each other, through whatever FS and path. An error of write is
