@@ -51,46 +51,46 @@ type openSet struct {
 }
 
 // use returns the set, open. The caller calls done.
-func (c *sets) use(set roots.Set) (*openSet, error) {
-	c.mu.Lock()
+func (s *sets) use(set roots.Set) (*openSet, error) {
+	s.mu.Lock()
 	var o *openSet
-	if i := slices.IndexFunc(c.open, func(o *openSet) bool { return o.asked.Equal(set) }); i >= 0 {
-		o = c.open[i]
-		c.open = slices.Delete(c.open, i, i+1)
+	if i := slices.IndexFunc(s.open, func(o *openSet) bool { return o.asked.Equal(set) }); i >= 0 {
+		o = s.open[i]
+		s.open = slices.Delete(s.open, i, i+1)
 	} else {
-		o = &openSet{asked: set, options: c.optionsFor(set), kept: true}
+		o = &openSet{asked: set, options: s.optionsFor(set), kept: true}
 	}
-	c.open = slices.Insert(c.open, 0, o)
+	s.open = slices.Insert(s.open, 0, o)
 	o.users++
 	if o.timer != nil {
 		o.timer.Stop()
 	}
-	if len(c.open) > maxSets {
-		c.drop(c.open[maxSets])
+	if len(s.open) > maxSets {
+		s.drop(s.open[maxSets])
 	}
-	c.mu.Unlock()
+	s.mu.Unlock()
 	o.once.Do(func() { // not under mu: a disk may be slow, and it is not the disk of the other sets
 		o.openRoots()
 		o.clean()
 	})
 	if o.err != nil || o.problems != nil {
-		c.mu.Lock()
-		c.drop(o) // the next call looks again
-		c.mu.Unlock()
+		s.mu.Lock()
+		s.drop(o) // the next call looks again
+		s.mu.Unlock()
 	}
 	if o.err != nil {
-		c.done(o)
+		s.done(o)
 		return nil, o.err
 	}
 	return o, nil
 }
 
 // optionsFor returns the options for a set of roots.
-func (c *sets) optionsFor(set roots.Set) rootfs.Options {
-	o := c.options
+func (s *sets) optionsFor(set roots.Set) rootfs.Options {
+	o := s.options
 	o.Protect = slices.Clip(o.Protect)
 	for _, d := range set.Dirs() {
-		for _, name := range c.ownNames {
+		for _, name := range s.ownNames {
 			if !d.File {
 				o.Protect = append(o.Protect, filepath.Join(d.Path, name))
 			}
@@ -111,9 +111,9 @@ func (o *openSet) clean() {
 }
 
 // done says that a call does not use o any more.
-func (c *sets) done(o *openSet) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (s *sets) done(o *openSet) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	o.users--
 	switch {
 	case o.users > 0:
@@ -121,33 +121,33 @@ func (c *sets) done(o *openSet) {
 		o.close()
 	default:
 		o.timer = time.AfterFunc(idle, func() {
-			c.mu.Lock()
-			defer c.mu.Unlock()
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			if o.users == 0 {
-				c.drop(o)
+				s.drop(o)
 			}
 		})
 	}
 }
 
 // drop takes o out of the list and closes it, or leaves that to its last user. The caller holds mu.
-func (c *sets) drop(o *openSet) {
+func (s *sets) drop(o *openSet) {
 	if !o.kept {
 		return
 	}
 	o.kept = false
-	c.open = slices.DeleteFunc(c.open, func(p *openSet) bool { return p == o })
+	s.open = slices.DeleteFunc(s.open, func(p *openSet) bool { return p == o })
 	if o.users == 0 {
 		o.timer.Stop()
 		o.close()
 	}
 }
 
-func (c *sets) close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for len(c.open) > 0 {
-		c.drop(c.open[0])
+func (s *sets) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.open) > 0 {
+		s.drop(s.open[0])
 	}
 }
 
