@@ -3,6 +3,7 @@ package peers
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -134,5 +135,43 @@ func TestTwoRoundsAcrossEras(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestRootsAcrossEras has the guard say and hold the roots through the bridge: to stateless servers that ask for them in
+// mid-call, and to the reference server, which asks when it is told that they changed.
+func TestRootsAcrossEras(t *testing.T) {
+	for _, client := range []peer{tsLegacy, goLegacy} {
+		for _, server := range []peer{tsModernOnly, goModernOnly} {
+			t.Run(client.name+"/"+server.name, func(t *testing.T) {
+				t.Parallel()
+				needNode(t)
+				p := newProject(t)
+				told := "file://" + filepath.ToSlash(p.one)
+				steps := []expectation{{call("need_roots", nil), works, told}, {call("two_rounds", nil), works, told + " accept Ada"}}
+				expect(t, client, server.command, []string{"--root", p.one}, []string{p.dir, filepath.Dir(p.outside)}, steps)
+				expect(t, client, server.command, []string{"--root", p.one}, nil, steps)
+			})
+		}
+	}
+	for _, client := range []peer{tsAuto, goModern} {
+		t.Run(client.name+"/"+tsFilesystem.name, func(t *testing.T) {
+			t.Parallel()
+			needNode(t)
+			p := newProject(t)
+			now, other := p.one, p.two
+			var steps []expectation
+			for range 5 {
+				steps = append(steps,
+					expectation{readFile(filepath.Join(now, "a.txt")), works, "in " + filepath.Base(now)},
+					expectation{readFile(filepath.Join(other, "a.txt")), refused, ""},
+					expectation{readFile(p.outside), refused, ""},
+					expectation{call("list_allowed_directories", nil), works, now},
+					expectation{step{Do: "roots", Roots: []string{other}}, anyResult, ""},
+				)
+				now, other = other, now
+			}
+			expect(t, client, tsFilesystem.command, []string{"--root", p.dir}, []string{p.one}, steps)
+		})
 	}
 }

@@ -41,7 +41,14 @@ type Down struct {
 	roots      *exchange.Request // a request with the roots that the server was told of
 	fetched    bool              // the server has asked for roots
 	lazy       bool              // it does not ask when it is told of a change
-	settling   chan struct{}     // closed when it had its time; nil when nothing is to be waited for
+	settling   *settling         // nil when the server knows what holds, as far as it wants to
+}
+
+// settling is the time in which requests wait for a server that has to fetch roots.
+type settling struct {
+	over   chan struct{}
+	asking int  // its questions for roots that are not answered, or were just now
+	told   bool // it was told of a change
 }
 
 // NewDown returns a bridge in front of next.
@@ -56,6 +63,16 @@ func (d *Down) Attach(caller exchange.Caller) {
 	d.outer = caller
 }
 
+// shaken is the caller of a handshake client, nil when none has shaken hands: one word of that era is no client of it.
+func (d *Down) shaken() exchange.Caller {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.roots == nil || d.roots.Session.Client().Capabilities == nil {
+		return nil
+	}
+	return d.outer
+}
+
 // Hears reports whether the server's edge has the listen request of this bridge, and must be given no other.
 func (d *Down) Hears() bool {
 	d.mu.Lock()
@@ -65,10 +82,10 @@ func (d *Down) Hears() bool {
 
 // Adopt takes a handshake that a client has made on its own; result is the server's answer.
 func (d *Down) Adopt(r *exchange.Request, result []byte) {
-	d.hear(r)
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.handshake, d.roots = result, r
+	d.mu.Unlock()
+	d.hear(r)
 }
 
 // Handshake returns the server's answer to initialize, nil before it.
@@ -111,6 +128,9 @@ func nothing(exchange.Outcome) {}
 // Greet shakes hands with the server, in the name of the client whose request r is, and reports how that answered. R can
 // carry what the server asks because of it.
 func (d *Down) Greet(r *exchange.Request, done func(o exchange.Outcome, ok bool)) {
+	d.mu.Lock()
+	d.roots = r
+	d.mu.Unlock()
 	d.hear(r)
 	d.enter(r)
 	info, ok := wire.Get(r.Msg.Meta(), exchange.MetaClient)
@@ -126,12 +146,14 @@ func (d *Down) Greet(r *exchange.Request, done func(o exchange.Outcome, ok bool)
 			return
 		}
 		d.mu.Lock()
-		d.handshake, d.roots = o.Msg.Result(), r
+		d.handshake = o.Msg.Result()
 		d.mu.Unlock()
+		w := d.settle(false)
 		go func() { // not where the server is read, which must not wait for the server to read
 			d.own(r.Session, "notifications/initialized", nil, nothing)
-			d.behind(r, 0, func() { // what it asks at once, it asks before it answers
+			d.behind(r.Session, 0, func() { // what it asks at once, it asks before it answers
 				d.leave(r)
+				d.settled(w, 0)
 				done(o, true)
 			})
 		}()
@@ -139,10 +161,10 @@ func (d *Down) Greet(r *exchange.Request, done func(o exchange.Outcome, ok bool)
 }
 
 // behind calls f when the server has answered a ping, and had a margin, but not later than settleLimit.
-func (d *Down) behind(r *exchange.Request, margin time.Duration, f func()) {
+func (d *Down) behind(s *exchange.Session, margin time.Duration, f func()) {
 	var once sync.Once
 	late := time.AfterFunc(settleLimit, func() { once.Do(f) })
-	d.own(r.Session, "ping", nil, func(exchange.Outcome) {
+	d.own(s, "ping", nil, func(exchange.Outcome) {
 		time.AfterFunc(margin, func() {
 			late.Stop()
 			once.Do(f)
@@ -241,7 +263,7 @@ func (d *Down) call(ctx context.Context, r *exchange.Request, reply func(exchang
 		reply(o)
 	}
 	d.tell(r)
-	d.settle(ctx, end, func() {
+	d.wait(ctx, end, func() {
 		d.logLevel(r)
 		c := *r
 		c.Era = exchange.Legacy
@@ -308,6 +330,9 @@ func (d *Down) enter(r *exchange.Request) {
 	waiting := d.parked
 	d.parked = nil
 	d.mu.Unlock()
+	if len(waiting) > 0 {
+		d.settle(false)
+	}
 	for _, p := range waiting {
 		p.stop()
 		hub{d}.Ask(p.ctx, []exchange.Question{p.question}, p.answer)
@@ -329,54 +354,73 @@ func (d *Down) leave(r *exchange.Request) {
 	d.open = slices.DeleteFunc(d.open, func(o *exchange.Request) bool { return o == r })
 }
 
-// tell tells the server that other roots hold for r than it was told of.
+// tell tells the server that other roots hold for r than it was told of. One that fetches the list then has a moment for it:
+// it would judge the request by the old one.
 func (d *Down) tell(r *exchange.Request) {
 	d.mu.Lock()
 	same := d.roots != nil && r.Roots.Equal(d.roots.Roots)
 	d.roots = r
+	fetches := d.fetched && !d.lazy
+	d.mu.Unlock()
 	if same {
-		d.mu.Unlock()
 		return
 	}
-	var over chan struct{}
-	if d.fetched && !d.lazy {
-		over = make(chan struct{})
-		if d.settling != nil {
-			defer close(d.settling) // those who wait for it look again
-		}
-		d.settling = over
+	if fetches {
+		d.settle(true)
 	}
-	d.mu.Unlock()
 	d.own(r.Session, "notifications/roots/list_changed", nil, nothing)
-	if over != nil {
-		time.AfterFunc(settleLimit, func() { d.settled(over, true) })
-	}
 }
 
-// settled ends the wait for a server. One that had its time and has not asked asks when a call needs the list, or never.
-func (d *Down) settled(over chan struct{}, late bool) {
+// settle has requests wait until the server has settled, but not for long, and not for what they waited for before.
+func (d *Down) settle(told bool) *settling {
+	w := &settling{over: make(chan struct{}), told: told}
+	d.mu.Lock()
+	old := d.settling
+	d.settling = w
+	d.mu.Unlock()
+	if old != nil {
+		close(old.over) // those who wait for it look again
+	}
+	time.AfterFunc(settleLimit, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.settling == w {
+			d.lazy = d.lazy || w.told && w.asking == 0 // it asks when a call needs the list, or never
+			d.end(w)
+		}
+	})
+	return w
+}
+
+// settled notes that the server has made something of so many of its answers, and ends the wait when that was all.
+func (d *Down) settled(w *settling, answers int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.settling == over {
-		d.settling = nil
-		d.lazy = late
-		close(over)
+	w.asking -= answers
+	if w.asking == 0 && d.settling == w {
+		d.end(w)
 	}
 }
 
-// settle calls do when the server knows of the last change of roots, or had its time.
-func (d *Down) settle(ctx context.Context, reply func(exchange.Outcome), do func()) {
+// end ends the wait. The caller holds mu.
+func (d *Down) end(w *settling) {
+	d.settling = nil
+	close(w.over)
+}
+
+// wait calls do when the server knows of the last change of roots, or had its time.
+func (d *Down) wait(ctx context.Context, reply func(exchange.Outcome), do func()) {
 	d.mu.Lock()
-	over := d.settling
+	w := d.settling
 	d.mu.Unlock()
-	if over == nil {
+	if w == nil {
 		do()
 		return
 	}
 	go func() {
 		select {
-		case <-over:
-			d.settle(ctx, reply, do)
+		case <-w.over:
+			d.wait(ctx, reply, do)
 		case <-ctx.Done():
 			reply(exchange.Cancelled)
 		}
@@ -563,8 +607,8 @@ type hub struct{ d *Down }
 // Notify implements exchange.Caller.
 func (h hub) Notify(m *wire.Message) {
 	d := h.d
+	outer := d.shaken()
 	d.mu.Lock()
-	outer := d.outer
 	var to []*listen
 	var logs exchange.Caller
 	switch method := m.Method(); method {
@@ -615,9 +659,7 @@ func (l *listen) follows(uri string) bool {
 // CanAsk implements exchange.Caller.
 func (h hub) CanAsk(method string) bool {
 	d := h.d
-	d.mu.Lock()
-	outer := d.outer
-	d.mu.Unlock()
+	outer := d.shaken()
 	if method == "roots/list" || outer != nil && outer.CanAsk(method) {
 		return true
 	}
@@ -648,11 +690,8 @@ type parked struct {
 // Ask implements exchange.Caller. A server's question comes alone.
 func (h hub) Ask(ctx context.Context, qs []exchange.Question, answer func([]exchange.Answer)) {
 	d, q := h.d, qs[0]
-	d.mu.Lock()
-	outer := d.outer
-	d.mu.Unlock()
-	if outer != nil && outer.CanAsk(q.Method) {
-		outer.Ask(ctx, qs, answer)
+	if outer := d.shaken(); outer != nil && outer.CanAsk(q.Method) {
+		outer.Ask(ctx, qs, d.reading(q, d.session(), answer))
 		return
 	}
 	r := d.carrier(q.Method)
@@ -672,16 +711,12 @@ func (h hub) Ask(ctx context.Context, qs []exchange.Question, answer func([]exch
 		answer(exchange.ErrorAnswers(1, wire.CodeInvalidParams, "rootbound: the client did not declare that it answers such a question"))
 		return
 	}
-	asked := questionDown(q)
-	r.Caller.Ask(ctx, []exchange.Question{asked}, func(a []exchange.Answer) {
+	r.Caller.Ask(ctx, []exchange.Question{questionDown(q)}, d.reading(q, r.Session, func(a []exchange.Answer) {
 		if a[0].Result != nil {
 			a[0].Result = wire.DeleteMember(a[0].Result, "resultType")
 		}
 		answer(a)
-		if q.Method == "roots/list" {
-			d.asked(r)
-		}
-	})
+	}))
 }
 
 // unpark gives up a question that was withdrawn before a request could carry it.
@@ -696,19 +731,42 @@ func (d *Down) unpark(p *parked) {
 	}
 }
 
-// asked notes that the server has the roots. With a ping behind them it is known when it has read them.
-func (d *Down) asked(r *exchange.Request) {
+// reading is answer for a question q. After one for roots it is seen to that requests wait until the server has read them, if
+// they wait already: with a ping behind the list it is known when that is.
+func (d *Down) reading(q exchange.Question, s *exchange.Session, answer func([]exchange.Answer)) func([]exchange.Answer) {
+	if q.Method != "roots/list" {
+		return answer
+	}
 	d.mu.Lock()
-	d.fetched = true
-	over := d.settling
-	d.mu.Unlock()
-	if over != nil {
-		go d.behind(r, settleMargin, func() { d.settled(over, false) })
+	defer d.mu.Unlock()
+	d.fetched, d.lazy = true, false
+	w := d.settling
+	if w == nil {
+		return answer
+	}
+	w.asking++
+	return func(a []exchange.Answer) {
+		answer(a)
+		go d.behind(s, settleMargin, func() { d.settled(w, 1) })
 	}
 }
 
-// questionDown is a question of a handshake server in the words of the stateless era, where a URL has no id.
+// session is that of the last request.
+func (d *Down) session() *exchange.Session {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.roots.Session
+}
+
+// questionDown is a question of a handshake server in the words of the stateless era, where a URL has no id. It is called as
+// the server called it.
 func questionDown(q exchange.Question) exchange.Question {
+	if q.Msg != nil {
+		q.Key = string(q.Msg.ID())
+		if q.Key[0] == '"' {
+			q.Key, _ = wire.Unquote(q.Msg.ID())
+		}
+	}
 	q = question(q)
 	if q.Method == "elicitation/create" && q.Params != nil {
 		q.Params = wire.DeleteMember(q.Params, "elicitationId")

@@ -108,7 +108,9 @@ const steps = {
 	parallel: (step) => Promise.all(step.steps.map(run)),
 	async roots(step) {
 		roots = step.roots;
-		await client.sendRootsListChanged();
+		if (!modern()) {
+			await client.sendRootsListChanged();
+		}
 	},
 	await: (step) => {
 		const i = seen.findIndex((n) => n.method === step.notification);
