@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/config"
 	"github.com/rootbound/rootbound/internal/egress"
 	"github.com/rootbound/rootbound/internal/guard"
@@ -63,7 +62,7 @@ func newConfinement(plan *config.Plan) (*confinement, error) {
 // caller closes, also after an error.
 func (c *confinement) start(ctx context.Context, r *running, command launch.Command, dir string) (launch.Command, error) {
 	c.run = r
-	if err := c.keepOwn(c.plan.Roots); err != nil {
+	if err := c.keepOwn(c.plan.Roots, nil); err != nil {
 		return command, err
 	}
 	for _, note := range c.open(c.plan.Roots) {
@@ -79,7 +78,11 @@ func (c *confinement) start(ctx context.Context, r *running, command launch.Comm
 		}
 	}
 	if filled, err := command.Fill(c.plan.Roots); err == nil { // else there may be something to fill in later
-		if _, err := c.needs(filled, dir); err != nil {
+		needs, err := c.needs(filled, dir)
+		if err == nil {
+			err = c.keepOwn(c.plan.Roots, needs.Files)
+		}
+		if err != nil {
 			return command, err
 		}
 	}
@@ -123,12 +126,12 @@ func (c *confinement) String() string {
 
 // command is the server's command, confined to the roots that hold now and to what it needs to run.
 func (c *confinement) command(filled launch.Command, set roots.Set, dir string) (transport.Command, error) {
-	if err := c.keepOwn(set); err != nil {
-		return transport.Command{}, err
-	}
 	plan := c.plan
 	env, withheld := launch.Environment(os.Environ(), plan.AllowEnv.Value)
 	needs, err := c.needs(filled, dir)
+	if err == nil {
+		err = c.keepOwn(set, needs.Files)
+	}
 	if err != nil {
 		return transport.Command{}, err
 	}
@@ -214,41 +217,55 @@ func beneath(path, dir string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// keepOwn refuses roots in which lies what steers this program or its clients: the kernel cannot take a part out of a
-// directory again.
-func (c *confinement) keepOwn(set roots.Set) error {
-	refuse := func(path, what string) error {
-		d, _, in := set.Match(path)
-		if _, err := os.Lstat(path); !in || d.Access == 0 || err != nil {
-			return nil
+// keepOwn refuses roots and what a server needs, if in them lies what steers this program or its clients: the kernel cannot
+// take a part out of a directory again.
+func (c *confinement) keepOwn(set roots.Set, needs []launch.Need) error {
+	for _, own := range c.own() {
+		if _, err := os.Lstat(own.path); err != nil {
+			continue
 		}
-		return withHint(fmt.Errorf("confining the server to the root %q: %s is in it, at %q", d.Path, what, path),
-			"choose a narrower root: what is in a root is open to a confined server")
-	}
-	var faults []error
-	if path := c.run.log.Path(); path != "" {
-		faults = append(faults, refuse(filepath.Dir(path), "our log"))
-	}
-	if dir, err := calllog.DefaultDir(c.run.app.env, "linux"); err == nil {
-		faults = append(faults, refuse(filepath.Dir(dir), "our state"))
-	}
-	if file, err := c.run.app.system().UserFile(); err == nil {
-		faults = append(faults, refuse(filepath.Dir(file), "our configuration"))
-	}
-	if dir, err := packages(); err == nil {
-		faults = append(faults, refuse(dir, "what we installed"))
-	}
-	if home, err := os.UserHomeDir(); err == nil {
-		for _, name := range clientFiles {
-			faults = append(faults, refuse(filepath.Join(home, name), "the configuration of a client"))
+		paths := []string{own.path}
+		if real, err := filepath.EvalSymlinks(own.path); err == nil {
+			paths = append(paths, real)
 		}
-	}
-	for _, err := range faults {
-		if err != nil {
-			return err
+		for _, path := range paths {
+			if d, _, in := set.Match(path); in && d.Access != 0 {
+				return withHint(fmt.Errorf("confining the server to the root %q: %s is in it, at %q", d.Path, own.what, path),
+					"choose a narrower root: what is in a root is open to a confined server")
+			}
+			for _, n := range needs {
+				if beneath(path, n.Path) {
+					return withHint(fmt.Errorf("confining the server, which needs %q (%s): %s is in it, at %q", n.Path, n.Why, own.what, path),
+						"move the server to a directory of its own")
+				}
+			}
 		}
 	}
 	return nil
+}
+
+type ownPath struct{ path, what string }
+
+func (c *confinement) own() []ownPath {
+	var list []ownPath
+	if path := c.run.log.Path(); path != "" {
+		list = append(list, ownPath{filepath.Dir(path), "our log"})
+	}
+	if dir, err := c.run.app.logDir(); err == nil {
+		list = append(list, ownPath{filepath.Dir(dir), "our state"})
+	}
+	if file, err := c.run.app.system().UserFile(); err == nil {
+		list = append(list, ownPath{filepath.Dir(file), "our configuration"})
+	}
+	if dir, err := packages(); err == nil {
+		list = append(list, ownPath{dir, "what we installed"})
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		for _, name := range clientFiles {
+			list = append(list, ownPath{filepath.Join(home, name), "the configuration of a client"})
+		}
+	}
+	return list
 }
 
 // open says what is in the roots, and open to the server, though it is not meant to be: the kernel cannot take a part out
