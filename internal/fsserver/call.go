@@ -26,6 +26,7 @@ type call struct {
 	*Server
 	ctx     context.Context
 	request *exchange.Request
+	turn    *turn
 	args    arguments
 	copied  atomic.Int64 // bytes, of a call that copies
 }
@@ -78,11 +79,11 @@ const (
 const metaCode = "io.github.rootbound/code"
 
 // call answers tools/call. What goes wrong in a tool is a result that the model reads.
-func (s *Server) call(ctx context.Context, r *exchange.Request) exchange.Outcome {
+func (s *Server) call(ctx context.Context, r *exchange.Request, t *turn) exchange.Outcome {
 	if name, _ := wire.Get(r.Msg.Params(), "name"); typeOf(name) != "string" {
 		return exchange.Fail(r, wire.CodeInvalidParams, `tools/call needs a string "name"`, nil)
 	}
-	a, err := s.run(ctx, r)
+	a, err := s.run(ctx, r, t)
 	switch {
 	case ctx.Err() != nil:
 		return exchange.Cancelled
@@ -104,7 +105,7 @@ func (s *Server) note(r *exchange.Request, err error) {
 var nothingAllowed = refusal{codeNoRoots, "No directory is allowed, so there is nothing to work on: none is configured, or the client's list of " +
 	"roots leaves none. Name one when the server is started, as in `rootbound fs DIR`."}
 
-func (s *Server) run(ctx context.Context, r *exchange.Request) (answer, error) {
+func (s *Server) run(ctx context.Context, r *exchange.Request, turn *turn) (answer, error) {
 	name := wire.GetString(r.Msg.Params(), "name")
 	t := s.findTool(name)
 	if t == nil {
@@ -115,7 +116,7 @@ func (s *Server) run(ctx context.Context, r *exchange.Request) (answer, error) {
 	}
 	given, _ := wire.Get(r.Msg.Params(), "arguments")
 	args, err := t.check(given)
-	c := &call{Server: s, ctx: ctx, request: r, args: args}
+	c := &call{Server: s, ctx: ctx, request: r, turn: turn, args: args}
 	switch {
 	case !readable(r.Roots):
 		return answer{}, denial{nothingAllowed, reasonNoRoots, c.absolute()}

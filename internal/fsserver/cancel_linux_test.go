@@ -21,7 +21,7 @@ import (
 func cancelled(ctx context.Context, t *testing.T, s *Server, set roots.Set, tool, args string) {
 	t.Helper()
 	r := request(exchange.Legacy, "tools/call", `{"name":"`+tool+`","arguments":`+args+`}`, set)
-	if o := s.call(ctx, r); o.Msg != nil {
+	if o := s.call(ctx, r, nil); o.Msg != nil {
 		t.Errorf("%s: it is answered with %.300s", tool, o.Msg.Bytes())
 	}
 }

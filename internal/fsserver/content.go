@@ -116,6 +116,9 @@ func runSearchContent(c *call) (answer, error) {
 	if s.include, err = compileIncludes(c.args.list("includePatterns")); err != nil {
 		return answer{}, err
 	}
+	if err := c.turn.take(c.ctx, c.turns.walks); err != nil {
+		return answer{}, err
+	}
 	workers := runtime.GOMAXPROCS(0)
 	s.buffers = make(chan *searchBuffer, workers)
 	for range workers {

@@ -54,6 +54,9 @@ func (c *call) readMedia(arg string) ([]byte, error) {
 	if err != nil {
 		return nil, c.explain(opRead, path, err)
 	}
+	if err := c.largeFile(info.Size()); err != nil {
+		return nil, err
+	}
 	var data []byte
 	if err = errTooLong; info.Size() <= maxMedia {
 		data, err = readAll(c.ctx, f, info.Size())

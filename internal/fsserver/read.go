@@ -110,6 +110,9 @@ func (c *call) readText(arg string, head, tail float64) (string, error) {
 	if err != nil {
 		return "", c.explain(opRead, path, err)
 	}
+	if err := c.largeFile(info.Size()); err != nil {
+		return "", err
+	}
 
 	var text []byte
 	asked, size := "", info.Size()

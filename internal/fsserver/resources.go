@@ -59,10 +59,11 @@ func listResources(set roots.Set) string {
 }
 
 // readResource answers resources/read.
-func (s *Server) readResource(ctx context.Context, r *exchange.Request) exchange.Outcome {
+func (s *Server) readResource(ctx context.Context, r *exchange.Request, t *turn) exchange.Outcome {
 	c, uri, err := s.resourceCall(ctx, r)
 	if err == nil {
 		defer s.sets.done(c.openSet)
+		c.turn = t
 		var members string
 		if members, err = c.contents(uri); err == nil {
 			return s.result(r, members+hints(r, noHints))
@@ -168,6 +169,9 @@ func (c *call) contents(uri string) (string, error) {
 func (c *call) readWhole(f *os.File, size int64) ([]byte, error) {
 	if size > maxText {
 		return nil, errTooLong
+	}
+	if err := c.largeFile(size); err != nil {
+		return nil, err
 	}
 	return readAll(c.ctx, f, size)
 }

@@ -61,6 +61,7 @@ type Server struct {
 	subscriptions            subscriptions
 	compat, redact           bool
 	protection               func() string
+	turns                    turns
 	calls, reads, subscribes exchange.Handler
 }
 
@@ -78,7 +79,8 @@ func New(o Options) *Server {
 		s.info = append(append(s.info, `,"title":`...), wire.Quote(o.Title)...)
 	}
 	s.info = append(append(append(s.info, `,"version":`...), wire.Quote(o.Version)...), '}')
-	s.calls, s.reads, s.subscribes = exchange.Work(s.call), exchange.Work(s.readResource), exchange.Work(s.subscribe)
+	s.turns = newTurns()
+	s.calls, s.reads, s.subscribes = work(s.call), work(s.readResource), exchange.Work(s.subscribe)
 	s.subscriptions.sets = &s.sets
 	return s
 }

@@ -33,6 +33,9 @@ type walked struct {
 func (c *call) walk(
 	arg string, o rootfs.WalkOptions, prepare func(ctx context.Context, start string) (func(*rootfs.Directory) []rootfs.Entry, error),
 ) (walked, error) {
+	if err := c.turn.take(c.ctx, c.turns.walks); err != nil {
+		return walked{}, err
+	}
 	ctx, cancel := context.WithTimeout(c.ctx, maxWalk)
 	defer cancel()
 	var seen atomic.Int64

@@ -379,7 +379,7 @@ func TestIgnoreFilesAreBounded(t *testing.T) {
 		"R/d/d/inner": "", "R/d/d/.git/x": "", "R/d/d/d/inner": "", "S/.gitignore": "inner\n" + large, "S/inner": "",
 	}, Options{})
 	// What a repository inside sets aside has been read all the same.
-	want := "$W/R/d/d/inner\n$W/R/d/d/d/inner"
+	want := "$W/R/d/d/d/inner\n$W/R/d/d/inner"
 	if got := w.use("search_files", `{"path":"$W/R/d/d","pattern":"**/inner","gitignore":true}`); got != want {
 		t.Errorf("found %q, want %q", got, want)
 	}

@@ -1,0 +1,65 @@
+package fsserver
+
+import (
+	"context"
+
+	"github.com/rootbound/rootbound/internal/exchange"
+)
+
+const (
+	// maxLarge is how many calls have a large file in memory at one time, and maxWalks how many walk. Others wait: each of
+	// them may need some ten times the longest text.
+	maxLarge = 4
+	maxWalks = 4
+	// large is the size of a file, in bytes, from which it is large.
+	large = 256 << 10
+)
+
+// turns are the places there are for calls that need much memory.
+type turns struct{ large, walks chan struct{} }
+
+func newTurns() turns { return turns{make(chan struct{}, maxLarge), make(chan struct{}, maxWalks)} }
+
+// turn is the place of one call, once it has taken one. It is kept until the answer is written: what a client asks for and
+// does not read is in memory too. A nil turn needs no place.
+type turn struct{ of chan struct{} }
+
+// take waits for a place, unless there is one already.
+func (t *turn) take(ctx context.Context, of chan struct{}) error {
+	if t == nil || t.of != nil {
+		return nil
+	}
+	select {
+	case of <- struct{}{}:
+		t.of = of
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (t *turn) leave() {
+	if t.of != nil {
+		<-t.of
+	}
+}
+
+// work makes a handler of what may take a turn.
+func work(f func(ctx context.Context, r *exchange.Request, t *turn) exchange.Outcome) exchange.Handler {
+	return exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		t := &turn{}
+		h := exchange.Work(func(ctx context.Context, r *exchange.Request) exchange.Outcome { return f(ctx, r, t) })
+		h.Handle(ctx, r, func(o exchange.Outcome) {
+			reply(o)
+			t.leave()
+		})
+	})
+}
+
+// largeFile waits for a place when a file is large.
+func (c *call) largeFile(size int64) error {
+	if size <= large {
+		return nil
+	}
+	return c.turn.take(c.ctx, c.turns.large)
+}
