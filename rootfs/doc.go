@@ -30,8 +30,8 @@
 // when its directory is listed, or first written to, or by CleanTemporary; a lock on it, which ends with its process,
 // tells it from one in use. On file systems without locks an hour must have passed.
 //
-// Locate answers another question: where a path will lead another process, which uses plain paths. Check and Watch tell
-// when a root is gone, was replaced, or cannot be read any longer.
+// Locate answers another question: where a path will lead another process, which uses plain paths. Check tells which roots
+// are gone, were replaced, or cannot be read any longer.
 //
 // # Limits
 //

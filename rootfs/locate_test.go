@@ -1,15 +1,11 @@
 package rootfs
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/rootbound/rootbound/roots"
 )
@@ -205,45 +201,32 @@ func TestFolding(t *testing.T) {
 	})
 }
 
-func TestWatch(t *testing.T) {
+func TestCheck(t *testing.T) {
 	w := tree(t, map[string]string{"A/": "", "B/": ""})
 	a, b := filepath.Join(w, "A"), filepath.Join(w, "B")
 	set := roots.NewSet(dir(t, a, roots.ReadWrite), dir(t, b, roots.ReadWrite))
-	ctx, cancel := context.WithCancel(t.Context())
-	tick, done := make(chan time.Time), make(chan struct{})
-	var got []string
-	go func() {
-		defer close(done)
-		watch(ctx, set, tick, func(list []Problem) {
-			var s []string
-			for _, p := range list {
-				s = append(s, filepath.Base(p.Dir.Path)+" "+p.Trouble.String())
-			}
-			got = append(got, strings.Join(s, ", "))
-		})
-	}()
-	for _, change := range []func() error{
-		func() error { return nil },
-		func() error { return os.Rename(a, a+"2") },
-		func() error { return os.Mkdir(a, 0o755) },
-		func() error { return os.Remove(b) },
-		func() error { return os.Remove(a) },
-		func() error { return os.Rename(a+"2", a) },
-		func() error { return os.WriteFile(b, nil, 0o600) },
+	for _, tt := range []struct {
+		change func() error
+		want   string
+	}{
+		{func() error { return nil }, ""},
+		{func() error { return os.Rename(a, a+"2") }, "A gone"},
+		{func() error { return os.Mkdir(a, 0o755) }, "A replaced"},
+		{func() error { return os.Remove(b) }, "A replaced, B gone"},
+		{func() error { return os.Remove(a) }, "A gone, B gone"},
+		{func() error { return os.Rename(a+"2", a) }, "B gone"},
+		{func() error { return os.WriteFile(b, nil, 0o600) }, "B replaced"},
 	} {
-		tick <- time.Time{}
-		tick <- time.Time{} // what came before has been looked at
-		if err := change(); err != nil {
+		if err := tt.change(); err != nil {
 			t.Fatal(err)
 		}
-	}
-	tick <- time.Time{}
-	tick <- time.Time{}
-	cancel()
-	<-done
-	want := []string{"A gone", "A replaced", "A replaced, B gone", "A gone, B gone", "B gone", "B replaced"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error("changes (-want +got):", diff)
+		var got []string
+		for _, p := range Check(set) {
+			got = append(got, filepath.Base(p.Dir.Path)+" "+p.Trouble.String())
+		}
+		if got := strings.Join(got, ", "); got != tt.want {
+			t.Errorf("Check = %q, want %q", got, tt.want)
+		}
 	}
 }
 

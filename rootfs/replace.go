@@ -42,8 +42,8 @@ type ReplaceOptions struct {
 //
 // The file keeps its permission bits without setuid and setgid, its owner and extended attributes as far as this process
 // may give them; when the group cannot be kept, the group gets no more than everybody. A file that this process may not
-// read and write is refused with Permission, though its directory would allow it. A link is followed to its file; nothing is made
-// through one that leads nowhere. Other hard links of the file keep the old content.
+// read and write is refused with Permission, though its directory would allow it. A link is followed to its file; nothing
+// is made through one that leads nowhere. Other hard links of the file keep the old content.
 //
 // Replacements of one file in this process wait for each other, through whatever FS and path. An error of write is
 // returned as it is; it, and the end of ctx, leave the file as it was. When another process changed the file after old was

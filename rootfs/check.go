@@ -1,12 +1,9 @@
 package rootfs
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
-	"slices"
-	"time"
 
 	"github.com/rootbound/rootbound/roots"
 )
@@ -75,32 +72,4 @@ func check(d roots.Dir) Trouble {
 	}
 	f.Close()
 	return 0
-}
-
-// interval is how often Watch looks.
-const interval = time.Second
-
-// Watch calls changed with what Check finds, whenever that differs from before; the first time when it finds anything at
-// all. It looks every second, which no file system and no rename further up can escape, and returns when ctx ends.
-// changed is called by the goroutine of Watch.
-func Watch(ctx context.Context, set roots.Set, changed func([]Problem)) {
-	t := time.NewTicker(interval)
-	defer t.Stop()
-	watch(ctx, set, t.C, changed)
-}
-
-func watch(ctx context.Context, set roots.Set, tick <-chan time.Time, changed func([]Problem)) {
-	var last []Problem
-	for {
-		now := Check(set)
-		if !slices.EqualFunc(now, last, func(a, b Problem) bool { return a.Trouble == b.Trouble && a.Dir.Equal(b.Dir) }) {
-			changed(now)
-			last = now
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick:
-		}
-	}
 }
