@@ -95,32 +95,6 @@ func options(t *testing.T, tr mcptest.Transcript) (o ProcessOptions) {
 	return o
 }
 
-// memory remembers for as long as a test.
-type memory struct {
-	mu     sync.Mutex
-	only   exchange.Era
-	server string
-	known  bool
-}
-
-func (m *memory) Recall() (exchange.Era, string, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.only, m.server, m.known
-}
-
-func (m *memory) Remember(only exchange.Era, server string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.only, m.server, m.known = only, server, true
-}
-
-func (m *memory) Forget() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.known = false
-}
-
 func TestTranscripts(t *testing.T) {
 	mcptest.Transcripts(t, "testdata/*.txtar", func(t *testing.T, tr mcptest.Transcript) {
 		tr.Play(t, nil, passthrough(options(t, tr)))
