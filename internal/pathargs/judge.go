@@ -122,7 +122,10 @@ func judge(a Argument, set roots.Set, server Process, budget *int) (j Judged, po
 			default:
 				refusal = Forbidden
 			}
-			if !possible || j.Refusal == NotRefused && refusal != NotRefused {
+			worse := j.Refusal == NotRefused && refusal != NotRefused
+			// Of two ways outside, the one of which more is there is the one that was meant.
+			nearer := j.Refusal == Outside && refusal == Outside && place.Existing > j.Place.Existing
+			if !possible || worse || nearer {
 				j.Place, j.Reading, j.Refusal, j.Err = place, r.how, refusal, err
 			}
 			possible = true

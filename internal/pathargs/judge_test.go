@@ -216,6 +216,19 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// Where nothing is allowed every reading is refused, and the one of which something is there is told.
+func TestJudgeTellsWhatWasMeant(t *testing.T) {
+	w, _, p := world(t)
+	args, err := Find("tools/call", toolCall(t, w, "read", map[string]any{"path": "~/.ssh/id"}), nil, Rules{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := Judge(args, roots.Set{}, p)
+	if len(v.Judged) != 1 || v.Judged[0].Refusal != Outside || v.Judged[0].Place.Path != filepath.Join(w, "home/.ssh/id") {
+		t.Errorf("~/.ssh/id: %+v", v.Judged)
+	}
+}
+
 // A process somewhere else: relative paths leave, whatever they name in a root.
 func TestJudgeOtherDirectory(t *testing.T) {
 	w, set, p := world(t)
