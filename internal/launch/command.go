@@ -293,6 +293,10 @@ func (l *line) script(args []string) {
 		return
 	}
 	parts := strings.Split(("/" + file)[at+len("/node_modules/"):], "/")
+	if len(parts) == 2 && parts[0] == ".bin" { // a link to the program of a package, by the name that it has as a program
+		l.found(Target{Name: programName(parts[1])}, i+1)
+		return
+	}
 	n := 1
 	if strings.HasPrefix(parts[0], "@") {
 		n = 2

@@ -55,6 +55,7 @@ func TestIdentify(t *testing.T) {
 		{"python server.py /a", "an unknown program []"},
 		{"node --no-warnings /usr/lib/node_modules/" + fs + "/dist/index.js /a", "npm:" + fs + " [/a]"},
 		{"node node_modules/mcp-remote/dist/proxy.js x", "npm:mcp-remote [x]"},
+		{"node node_modules/.bin/mcp-server-filesystem /a", "mcp-server-filesystem [/a]"},
 		{"node -r ./hook build/index.js /a", "an unknown program []"},
 		{"node -e process.exit() node_modules/x/y.js", "an unknown program []"},
 		{"deno run -A npm:" + fs + "@1 /a", "npm:" + fs + "@1 [/a]"},
