@@ -250,20 +250,25 @@ func TestSearchContentInBlocks(t *testing.T) {
 
 // A file with a protected name is not searched, and that is said.
 func TestSearchContentLeavesOutWhatIsDenied(t *testing.T) {
-	dir := project(t, map[string]string{"a": "secret", ".env": "secret", ".ssh/id": "secret"})
-	deny, err := NewDeny(nil, true)
+	dir := project(t, map[string]string{"a": "secret", ".env": "secret", ".ssh/id": "secret", "private/p": "secret"})
+	deny, err := NewDeny([]string{"/private/"}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := New(Options{Name: "files", Title: "Files", Version: "1.2", Deny: deny})
 	t.Cleanup(s.Close)
-	want := "DIR/a\n1:secret\n\n1 line matches in 1 file; 1 file searched.\nNot searched: 2 protected names."
+	want := "DIR/a\n1:secret\n\n1 line matches in 1 file; 1 file searched.\nNot searched: 3 protected names."
 	if got := grep(t, s, dir, `{"path":"DIR","pattern":"secret"}`); got != want {
 		t.Errorf("got %s", got)
 	}
 	want = `Access denied - DIR/.ssh/id is protected: its name matches ".ssh", one of the patterns of files that may hold secrets. ` +
 		`Only the user can allow it, by starting the server with --deny '!.ssh'.`
 	if got := grep(t, s, dir, `{"path":"DIR/.ssh/id","pattern":"secret"}`); got != want {
+		t.Errorf("got %s", got)
+	}
+	want = `Access denied - DIR/private/p is protected: its name matches "/private/", which the user has denied. ` +
+		`Only the user can allow it, by starting the server without --deny '/private/'.`
+	if got := grep(t, s, dir, `{"path":"DIR/private/p","pattern":"secret"}`); got != want {
 		t.Errorf("got %s", got)
 	}
 }

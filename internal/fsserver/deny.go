@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -16,7 +17,10 @@ import (
 // beneath them. They are written like lines of a .gitignore file, and match in whatever case: the last pattern that
 // matches decides, and one with "!" in front spares what it matches. What they do not match by name they do not protect:
 // a copy under another name, or a hard link, is read.
-type Deny struct{ rules *ruleSet }
+type Deny struct {
+	rules *ruleSet
+	added []string // the patterns that are not the default ones
+}
 
 // defaultDeny are keys, passwords and tokens by the names under which programs keep them. A template of a .env file is not
 // denied, nor is the public half of a key outside of .ssh.
@@ -132,7 +136,7 @@ func NewDeny(patterns []string, withDefault bool) (*Deny, error) {
 		}
 		text.WriteString(p + "\n")
 	}
-	return &Deny{parseRules(text.String(), true)}, nil
+	return &Deny{parseRules(text.String(), true), patterns}, nil
 }
 
 // denies reports whether a name, beneath a root and "/"-separated, is denied because of its last element. Whoever goes to
@@ -216,6 +220,10 @@ func (c *call) denied(path string) error {
 	pattern := c.deny.pattern(name)
 	if pattern == "" {
 		return refuse(rootfs.Denied, "Access denied - this name is not served: %s", show(real))
+	}
+	if slices.Contains(c.deny.added, pattern) {
+		return refuse(rootfs.Denied, "Access denied - %s is protected: its name matches %q, which the user has denied. "+
+			"Only the user can allow it, by starting the server without --deny '%s'.", show(real), pattern, pattern)
 	}
 	return refuse(rootfs.Denied, "Access denied - %s is protected: its name matches %q, one of the patterns of files that may hold secrets. "+
 		"Only the user can allow it, by starting the server with --deny '!%s'.", show(real), pattern, pattern)
