@@ -62,13 +62,15 @@ more, and --deny '!NAME' spares one.
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cwd, _ := os.Getwd()
+			var dirs []config.DirFlag
 			for _, arg := range args {
 				d, err := config.ParseDirFlag("DIR", arg, roots.ReadWrite, cwd)
 				if err != nil {
 					return usageError{err}
 				}
-				b.Roots = append(b.Roots, d)
+				dirs = append(dirs, d)
 			}
+			b.Roots = append(dirs, b.Roots...) // a relative path begins in the first
 			return a.serveFiles(cmd.Context(), b.configFlags(nil), f)
 		},
 	}

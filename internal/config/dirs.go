@@ -44,11 +44,12 @@ func (r *resolver) configured() (set roots.Set, fromManaged bool, err error) {
 	switch {
 	case len(r.flags.Roots) > 0:
 		p.Source = FromFlags
+		set, err = r.fromFlags()
 		// The roots of a file are also what the active workspace is chosen from.
-		if operator.Given() && !slices.ContainsFunc(r.flags.Roots, func(f DirFlag) bool { return f.Dir == launch.Active }) {
+		active := slices.ContainsFunc(r.flags.Roots, func(f DirFlag) bool { return f.Dir == launch.Active })
+		if operator.Given() && !active && !r.same(operator.Value, set) {
 			r.note("%s: roots have no effect: %s takes their place", operator.Origin, r.flags.Roots[0].Flag)
 		}
-		set, err = r.fromFlags()
 		return set, false, err
 	case operator.Given():
 		r.fromList(r.layers.operator)
@@ -75,6 +76,15 @@ func (r *resolver) configured() (set roots.Set, fromManaged bool, err error) {
 		}
 	}
 	return roots.Set{}, false, nil
+}
+
+// same reports whether a list of a file says what the set says, as it does for a server that {roots} was filled in for.
+func (r *resolver) same(list []Root, set roots.Set) bool {
+	dirs := set.Dirs()
+	return len(list) == len(dirs) && !slices.ContainsFunc(list, func(root Root) bool {
+		d, err := resolve(filepath.Dir(root.Origin.File), root.Path, roots.ResolveOptions{Access: root.Access, AllowBroad: true})
+		return err != nil || !slices.ContainsFunc(dirs, func(s roots.Dir) bool { return s.Path == d.Path && s.Access == d.Access })
+	})
 }
 
 // fromList says which list of a file gives the directories, and what has no effect besides.
