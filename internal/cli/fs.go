@@ -26,8 +26,8 @@ import (
 	"github.com/rootbound/rootbound/roots"
 )
 
-// files is what the command line says of a filesystem server.
-type files struct {
+// fsFlags is what the command line says of a filesystem server.
+type fsFlags struct {
 	readOnly, compat, redact bool
 	links                    string
 	strictLinks, noMounts    bool
@@ -38,7 +38,7 @@ type files struct {
 
 func (a *app) fsCommand() *cobra.Command {
 	var b boundary
-	var f files
+	var f fsFlags
 	cmd := &cobra.Command{
 		Use:     "fs [flags] [NAME=]DIR…",
 		Short:   "Serve files of these directories and of nothing else",
@@ -94,7 +94,7 @@ more, and --deny '!NAME' spares one.
 // its other lines, which tell of roots, none is printed: the guard tells of them in its own words.
 const referenceStarted = "Secure MCP Filesystem Server running on stdio"
 
-func (a *app) serveFiles(ctx context.Context, flags config.Flags, f files) error {
+func (a *app) serveFiles(ctx context.Context, flags config.Flags, f fsFlags) error {
 	deny, err := fsserver.NewDeny(f.deny, !f.compat && !f.noDefaultDeny)
 	if err != nil {
 		return usageError{fmt.Errorf("reading --deny: %w", err)}
