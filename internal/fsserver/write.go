@@ -26,8 +26,8 @@ const (
 // aVersion is the parameter that protects a file against changes that the model has not seen.
 var aVersion = param{
 	name: "version",
-	schema: aString.says("The version that the file must still have, as get_file_info tells it. When the file has changed since, nothing is " +
-		"written. The answer tells the new version"),
+	schema: aString.says("The version that the file must still have, as get_file_info told it before the file was read. When the file has " +
+		"changed since, nothing is written. The answer tells the new version"),
 	extra: true,
 }
 
