@@ -51,7 +51,7 @@ func list(entries []rootfs.Entry, most int, uri func(name string) string) string
 	var text strings.Builder
 	for i, e := range entries {
 		if text.Len() >= most {
-			fmt.Fprintf(&text, "\n%d more names are not listed, because one answer carries at most %d bytes of them.", len(entries)-i, most)
+			fmt.Fprintf(&text, "\n%s not listed, because one answer carries at most %d bytes of them.", plural(int64(len(entries)-i), "more name is", "more names are"), most)
 			break
 		}
 		if i > 0 {
