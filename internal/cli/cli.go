@@ -195,13 +195,18 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return usageError{withHint(fmt.Errorf("unknown command %q", name), hint)}
 }
 
-// usageArgs makes what f refuses wrong usage.
+// usageArgs makes what f refuses, missing arguments or too many, wrong usage.
 func usageArgs(f cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := f(cmd, args); err != nil {
-			return usageError{withHint(err, "see `"+cmd.CommandPath()+" --help`")}
+		if f(cmd, args) == nil {
+			return nil
 		}
-		return nil
+		err := errors.New("an argument is missing")
+		if len(args) > 0 {
+			err = fmt.Errorf("reading the arguments %q: there are too many", args)
+		}
+		form := strings.TrimSuffix(cmd.UseLine(), " [flags]")
+		return usageError{withHint(err, fmt.Sprintf("write `%s`; see `%s --help`", form, cmd.CommandPath()))}
 	}
 }
 

@@ -32,7 +32,9 @@ func (a *app) configCommand() *cobra.Command {
 	cmd.AddCommand(a.configShowCommand(), a.configExampleCommand(), &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of the configuration file",
-		Args:  usageArgs(cobra.NoArgs),
+		Long: `Print the JSON Schema of the configuration file, for editors: the key "$schema" of a JSON file may name where it is
+saved. A TOML file has the same keys.`,
+		Args: usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			_, err := a.out.Write(append(trimNewline(config.JSONSchema()), '\n'))
 			return err
@@ -84,7 +86,10 @@ func (a *app) configExampleCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "example [json|toml] [DIR…]",
 		Short: "Print a configuration that runs as it is printed",
-		Example: `  rootbound config example toml ~/project > ~/.config/rootbound/rootbound.toml
+		Long: `Print a configuration with a filesystem server for the directories, or for the working directory: as TOML with our own
+keys, or as JSON in the form of clients, with "mcpServers".`,
+		Example: `  mkdir -p ~/.config/rootbound
+  rootbound config example toml ~/project > ~/.config/rootbound/rootbound.toml
   rootbound config example json ~/frontend ~/backend`,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 0 {
@@ -164,8 +169,13 @@ follow a saved change. What a client opened and no file names is for allow and f
 	access := "rw"
 	var pin bool
 	add := &cobra.Command{
-		Use:               "add [NAME=]DIR",
-		Short:             "Add a root",
+		Use:   "add [NAME=]DIR",
+		Short: "Add a root",
+		Long: `Add a directory to the roots for all servers, or with --server to those of one. The first root that a server gets begins
+a list of its own, and those for all do not hold for it any more. A file that is not there is made.`,
+		Example: `  rootbound roots add ~/project
+  rootbound roots add docs=/usr/share/doc --access ro
+  rootbound roots add --server filesystem ~/project`,
 		Args:              usageArgs(cobra.ExactArgs(1)),
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -173,12 +183,15 @@ follow a saved change. What a client opened and no file names is for allow and f
 		},
 	}
 	add.Flags().Var(choice{&access, []string{"rw", "ro", "no-delete"}}, "access", "what may be done there")
+	add.RegisterFlagCompletionFunc("access", cobra.FixedCompletions([]string{"rw", "ro", "no-delete"}, cobra.ShellCompDirectiveNoFileComp))
 	add.Flags().BoolVar(&pin, "pin", false, "keep it whatever the client's list says")
 	var servers bool
 	list := &cobra.Command{
 		Use:   "list",
 		Short: "List the roots, and which is active",
-		Args:  usageArgs(cobra.NoArgs),
+		Long: `List the roots for all servers, or with --server those of one: name, directory, what may be done there, and the line of the
+file. A star marks the active workspace. With --servers: what each server was told, whatever gave it.`,
+		Args: usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			if servers {
 				return a.listServers(server)
@@ -189,8 +202,12 @@ follow a saved change. What a client opened and no file names is for allow and f
 	list.Flags().BoolVar(&servers, "servers", false, "list which servers were told of which directories, and what waits for consent")
 	cmd.AddCommand(add, list, a.allowCommand(), a.forgetCommand(),
 		&cobra.Command{
-			Use:               "remove NAME|DIR",
-			Short:             "Remove a root",
+			Use:   "remove NAME|DIR",
+			Short: "Remove a root",
+			Long: `Take a root out of the list for all servers, or with --server out of that of one. After the last one an empty list stays,
+which allows nothing.`,
+			Example: `  rootbound roots remove docs
+  rootbound roots remove --server filesystem ~/project`,
 			Args:              usageArgs(cobra.ExactArgs(1)),
 			ValidArgsFunction: a.completeRoots(&file, &server),
 			RunE: func(_ *cobra.Command, args []string) error {
@@ -202,8 +219,12 @@ follow a saved change. What a client opened and no file names is for allow and f
 			},
 		},
 		&cobra.Command{
-			Use:               "use NAME|DIR",
-			Short:             "Switch the active workspace, for the guards started with --root @active",
+			Use:   "use NAME|DIR",
+			Short: "Switch the active workspace, for the guards started with --root @active",
+			Long: `Set the active workspace: a root of the configuration by its name, or a directory. Guards that were started with
+--root @active follow at once, and those that run are named.`,
+			Example: `  rootbound run --root @active -- npx -y @modelcontextprotocol/server-filesystem {roots}
+  rootbound roots use ~/project`,
 			Args:              usageArgs(cobra.ExactArgs(1)),
 			ValidArgsFunction: a.completeRoots(&file, &server),
 			RunE: func(_ *cobra.Command, args []string) error {

@@ -42,8 +42,8 @@ func (a *app) runCommand() *cobra.Command {
 		Long: `Start the server COMMAND and stand between it and the client on standard input and output.
 
 The server is told the roots, whatever the client says of them; every path that a request names is checked before the
-server gets the request; everything is logged. Checking stops honest mistakes: a server that means harm can read what
-your user can read.
+server gets the request; links in answers that lead outside are taken out; everything is logged. Checking stops honest
+mistakes: a server that means harm can read what your user can read, unless --confine lets the kernel hold it (Linux).
 
 Which directories: --root and --ro; else the configuration file; else the directory arguments of a known filesystem
 server; else the project of the working directory. In COMMAND {roots}, {root} and {root:NAME} are filled from them, and
@@ -53,6 +53,7 @@ Exit codes: the server's own. Where there is none: 0 the client closed, 1 error,
 ended the server.`,
 		Example: `  rootbound run -- npx -y @modelcontextprotocol/server-filesystem ~/project
   rootbound run --root ~/project --ro docs=/usr/share/doc -- my-server {roots}
+  rootbound run --confine --net api.example.com:443 --allow-env API_TOKEN --root ~/project -- my-server
   rootbound run --config mcp.json --server filesystem`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.run(cmd.Context(), b.configFlags(args), refresh)

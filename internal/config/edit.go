@@ -92,7 +92,7 @@ func Use(file, root string) (Change, error) {
 		if !slices.ContainsFunc(lists, func(r Root) bool { return r.Name == root && root != "" }) {
 			d, err := roots.Resolve(root, roots.ResolveOptions{Access: roots.ReadOnly, AllowBroad: true})
 			if err != nil {
-				return nil, errors.Join(noRoot(f.Path, root, lists), err)
+				return nil, fmt.Errorf("%w; as a directory: %w", noRoot(f.Path, root, lists), err)
 			}
 			value = d.Spellings[len(d.Spellings)-1]
 		}
