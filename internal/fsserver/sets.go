@@ -18,7 +18,8 @@ const (
 	maxSets = 4
 	// idle is how long a set is held open that no call uses.
 	idle = time.Minute
-	// maxCleaned is about how many entries are looked at for what killed processes left, when a set is opened.
+	// maxCleaned is about how many entries are looked at for what killed processes left, when a set is opened for the first
+	// time.
 	maxCleaned = 100_000
 )
 
@@ -27,8 +28,9 @@ type sets struct {
 	options  rootfs.Options
 	ownNames []string // at the top of a root, not to be changed
 
-	mu   sync.Mutex
-	open []*openSet // the last used first
+	mu      sync.Mutex
+	open    []*openSet // the last used first
+	cleaned roots.Set  // the last that was looked through for what killed processes left
 }
 
 // openSet is a set of roots that is held open.
@@ -42,7 +44,7 @@ type openSet struct {
 	fs       *rootfs.FS
 	problems []rootfs.Problem // the rest
 	err      error
-	stop     context.CancelFunc // ends the cleaning
+	stop     context.CancelFunc // ends the cleaning; nil when there is none
 
 	// Under sets.mu:
 	users int
@@ -71,7 +73,7 @@ func (s *sets) use(set roots.Set) (*openSet, error) {
 	s.mu.Unlock()
 	o.once.Do(func() { // not under mu: a disk may be slow, and it is not the disk of the other sets
 		o.openRoots()
-		o.clean()
+		s.clean(o)
 	})
 	if o.err != nil || o.problems != nil {
 		s.mu.Lock()
@@ -99,14 +101,24 @@ func (s *sets) optionsFor(set roots.Set) rootfs.Options {
 	return o
 }
 
-// clean begins to remove what killed processes left beneath the roots. Nobody waits for it, and closing the set ends it.
-// Where something is wrong with a root, each call opens the set again, and nothing is cleaned.
-func (o *openSet) clean() {
-	ctx, stop := context.WithCancel(context.Background())
-	o.stop = stop
+// clean begins to remove what killed processes left beneath the roots, unless that was done when they, or what holds them,
+// were opened before. Nobody waits for it, and closing the set ends it. Where something is wrong with a root, each call
+// opens the set again, and nothing is cleaned.
+func (s *sets) clean(o *openSet) {
 	if o.err != nil || o.problems != nil {
 		return
 	}
+	s.mu.Lock()
+	done := s.cleaned.Covers(o.set)
+	if !done {
+		s.cleaned = o.set
+	}
+	s.mu.Unlock()
+	if done {
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	o.stop = stop
 	go o.fs.CleanTemporary(ctx, maxCleaned) // what is left is no worse for it
 }
 

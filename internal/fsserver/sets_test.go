@@ -93,6 +93,31 @@ func TestASetIsOpenedOnceAndClosedWhenItIsNotUsed(t *testing.T) {
 	})
 }
 
+// A client that calls once an hour does not have its directories walked through each time.
+func TestASetIsCleanedWhenItIsFirstOpened(t *testing.T) {
+	paths := makeDirs(t, "a", "b")
+	a, b := resolve(t, paths[0], roots.ReadWrite), resolve(t, paths[1], roots.ReadWrite)
+	readOnly := a
+	readOnly.Access = roots.ReadOnly
+	var c sets
+	for i, tt := range []struct {
+		set  roots.Set
+		want bool
+	}{
+		{roots.NewSet(a), true}, {roots.NewSet(a), false}, {roots.NewSet(readOnly), false}, {roots.NewSet(a, b), true}, {roots.NewSet(b), false}, {roots.NewSet(a), false},
+	} {
+		o, err := c.use(tt.set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := o.stop != nil; got != tt.want {
+			t.Errorf("%d: cleaned %v, want %v", i, got, tt.want)
+		}
+		c.done(o)
+		c.close()
+	}
+}
+
 func TestFewSetsAreHeld(t *testing.T) {
 	var c sets
 	defer c.close()
