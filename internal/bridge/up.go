@@ -263,10 +263,11 @@ func (u *Up) try(ctx context.Context, r, first *exchange.Request, st *upSession,
 			}
 			next := r.With(r.Msg.WithParams(p).WithID(exchange.NewID()))
 			next.Held = o.Hold
-			u.try(ctx, next, first, st, reply, round+1)
+			// This may be where the server is read, which must not wait for the server to read.
+			go u.try(ctx, next, first, st, reply, round+1)
 		}
 		if len(questions) == 0 {
-			go again(nil) // this may be where the server is read, which must not wait for the server to read
+			again(nil)
 			return
 		}
 		first.Caller.Ask(ctx, questions, again)

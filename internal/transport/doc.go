@@ -1,5 +1,6 @@
 // Package transport moves messages: over this program's own standard streams, and to and from a child process. It finds
-// out which era a message is in and puts the edge in front of it.
+// out which era a message is in and puts the edge in front of it, and which era the server speaks and puts a bridge in where
+// that is another one.
 //
 //	server := transport.NewProcess(transport.Command{Args: []string{"mcp-server", "DIR"}}, transport.ProcessOptions{})
 //	defer server.Close()

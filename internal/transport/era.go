@@ -428,7 +428,7 @@ func (t *trial) greet(ended bool) {
 	go t.p.revive(func(err error) {
 		switch {
 		case err != nil:
-			t.unmet(exchange.Fail(r, wire.CodeInternal, "rootbound: "+err.Error(), nil))
+			t.unmet()
 		case t.era == exchange.Legacy:
 			t.p.up.Greet(r.Session.Context(), r, t.met)
 		default:
@@ -451,16 +451,16 @@ func (t *trial) unheard() {
 	}
 }
 
-func (t *trial) met(o exchange.Outcome, ok bool) {
+func (t *trial) met(_ exchange.Outcome, ok bool) {
 	if ok {
 		t.end(bridged)
 	} else {
-		t.unmet(o)
+		t.unmet()
 	}
 }
 
 // unmet takes it that the server does not speak the other era either.
-func (t *trial) unmet(exchange.Outcome) {
+func (t *trial) unmet() {
 	ended := t.p.dead()
 	t.mu.Lock()
 	if t.over {
@@ -511,10 +511,18 @@ func (t *trial) end(w way) {
 	guests := t.guests
 	t.mu.Unlock()
 	t.p.found(t.era, w, neither)
+	var later []func()
 	for _, g := range guests {
-		t.settle(g, w)
+		if f := t.settle(g, w); f != nil {
+			later = append(later, f)
+		}
 	}
-	t.release(w)
+	go func() { // this may be where the server is read, which must not wait for the server to read
+		for _, f := range later {
+			f()
+		}
+		t.release(w)
+	}()
 }
 
 // stop ends the trial with a decision. The caller holds mu.
@@ -551,9 +559,9 @@ func (t *trial) after(f func()) bool {
 	return !t.over
 }
 
-// settle does with a request what was decided. Of a tool's call it is not known whether the server has begun with it, unless
-// it refused it: then, and only then, it is sent once more.
-func (t *trial) settle(g *guest, w way) {
+// settle does with a request what was decided; what is to be sent for it, the function that it returns does. Of a tool's call
+// it is not known whether the server has begun with it, unless it refused it: then, and only then, it is sent once more.
+func (t *trial) settle(g *guest, w way) (later func()) {
 	t.mu.Lock()
 	o, sent, key := g.outcome, g.sent, g.r.Msg.Key()
 	once := sent && g.r.Msg.Method() == "tools/call" && (o == nil || g.ended)
@@ -562,19 +570,20 @@ func (t *trial) settle(g *guest, w way) {
 	t.mu.Unlock()
 	switch {
 	case stays: // answered already, or what it was sent for is still to come
+		return nil
 	case w == direct && o == nil:
-		t.p.edge(t.era).Handle(g.ctx, g.r, g.reply)
+		return func() { t.p.edge(t.era).Handle(g.ctx, g.r, g.reply) }
 	case w == direct || once:
 		g.reply(*o)
+		return nil
 	case t.era == exchange.Modern:
 		if sent && o == nil {
 			t.p.modern.Forget(key)
 		}
-		t.p.down.Handle(g.ctx, g.r, g.reply)
-	default:
-		t.p.legacy.Forget()
-		t.p.up.Handle(g.ctx, g.r, g.reply)
+		return func() { t.p.down.Handle(g.ctx, g.r, g.reply) }
 	}
+	t.p.legacy.Forget()
+	return func() { t.p.up.Handle(g.ctx, g.r, g.reply) }
 }
 
 // decided returns what the last trial found.
