@@ -13,6 +13,7 @@ type finder struct {
 	name     []byte // the last top-level string outside a value
 	text     []byte // the top-level scalar that is being read
 	overflow bool
+	longID   bool // there is an id, and it is too long to be kept
 	idText   []byte
 	method   bool
 	response bool
@@ -90,6 +91,9 @@ func (f *finder) keep(c byte) {
 }
 
 func (f *finder) endMember() {
+	if f.isValue && f.overflow && string(f.name) == `"id"` {
+		f.longID = true
+	}
 	if f.isValue && !f.overflow {
 		switch string(f.name) {
 		case `"id"`:
@@ -115,7 +119,7 @@ func (f *finder) id() []byte {
 
 func (f *finder) kind() Kind {
 	switch {
-	case f.method && len(f.idText) > 0:
+	case f.method && (len(f.idText) > 0 || f.longID):
 		return Request
 	case f.method:
 		return Notification

@@ -73,6 +73,7 @@ func TestScanRefusesWhatTwoParsersCouldReadDifferently(t *testing.T) {
 		{"null id", `{"jsonrpc":"2.0","id":null,"method":"a"}`, CodeInvalidRequest, "", "null"},
 		{"id of a wrong kind", `{"jsonrpc":"2.0","id":true,"method":"a"}`, CodeInvalidRequest, "", "neither a string nor a number"},
 		{"id too long", `{"jsonrpc":"2.0","id":"` + strings.Repeat("x", maxID) + `","method":"a"}`, CodeInvalidRequest, "", "longer than"},
+		{"id much too long", `{"jsonrpc":"2.0","method":"a","id":"` + strings.Repeat("x", 2*maxID) + `"}`, CodeInvalidRequest, "", "longer than"},
 		{"no version", `{"id":7,"method":"a"}`, CodeInvalidRequest, "7", "jsonrpc"},
 		{"other version", `{"jsonrpc":"1.0","id":7,"method":"a"}`, CodeInvalidRequest, "7", "2.0"},
 		{"both", `{"jsonrpc":"2.0","id":7,"method":"a","result":1}`, CodeInvalidRequest, "7", "both"},
@@ -93,6 +94,9 @@ func TestScanRefusesWhatTwoParsersCouldReadDifferently(t *testing.T) {
 			}
 			if r.Code != tt.code || string(r.ID) != tt.id || !strings.Contains(r.Reason, tt.reason) {
 				t.Errorf("got %d, id %q, %q; want %d, id %q, …%s…", r.Code, r.ID, r.Reason, tt.code, tt.id, tt.reason)
+			}
+			if strings.Contains(tt.name, "too long") && r.Kind != Request {
+				t.Errorf("it would have been a %v, and so is not answered", r.Kind)
 			}
 		})
 	}
