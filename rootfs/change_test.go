@@ -651,6 +651,29 @@ func TestDenyAroundARoot(t *testing.T) {
 	})
 }
 
+// A file that is a root keeps its rights where its directory, in another root, takes letters of both cases for one. A second
+// name of the file stands for that here.
+func TestAFileThatIsARootInOtherLetters(t *testing.T) {
+	everyOne(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
+		w := tree(t, map[string]string{"R/one.txt": "old", "R/d/": ""})
+		other := filepath.Join(w, "R/ONE.txt")
+		if err := os.Link(filepath.Join(w, "R/one.txt"), other); errors.Is(err, fs.ErrExist) {
+			t.Log("names fold here")
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		f := open(t, Options{}, dir(t, filepath.Join(w, "R"), roots.ReadWrite), dir(t, filepath.Join(w, "R/one.txt"), roots.ReadOnly))
+		for _, line := range []string{"replace " + other, "edit " + other, "move " + other + " " + filepath.Join(w, "R/d/x"), "remove " + other} {
+			if got := perform(t, f, line); got != string(ReadOnly) && got != string(IsRoot) {
+				t.Errorf("%s: %q", line, got)
+			}
+		}
+		if got := read(t, f, other); got != "old" {
+			t.Errorf("reading it: %q", got)
+		}
+	})
+}
+
 func TestStrictLinks(t *testing.T) {
 	everyOne(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
 		w := tree(t, map[string]string{"R/f": "x", "R/d/": "", "outside/f": "canary"})

@@ -392,6 +392,15 @@ func (v *resolver) absent(e string) error {
 	return nil
 }
 
+// isFile reports whether a root is the file at a place, in other letters: there are file systems that take them for one.
+func (r *root) isFile(here position, info fs.FileInfo) bool {
+	if r.only == "" || r.directory == nil || !slices.EqualFunc(r.spellings[0].elems, here.elems, strings.EqualFold) {
+		return false
+	}
+	is, _, err := r.look(r.only)
+	return err == nil && sameFile(info, is)
+}
+
 // enter goes on in the root that begins here, if one does inside another: its rights hold. A directory is such a root when
 // it is the same directory, under whatever name, and also when it has its name.
 func (v *resolver) enter(info fs.FileInfo) error {
@@ -399,7 +408,7 @@ func (v *resolver) enter(info fs.FileInfo) error {
 	for _, r := range v.fs.roots {
 		switch {
 		case r == v.root || v.root.only != "":
-		case !r.spellings[0].equal(here) && !(r.only == "" && sameFile(info, r.is)):
+		case !r.spellings[0].equal(here) && !(r.only == "" && sameFile(info, r.is)) && !r.isFile(here, info):
 		case r.directory == nil:
 			return OutsideRoots
 		case r.only != "" && v.file:
