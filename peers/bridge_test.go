@@ -175,3 +175,50 @@ func TestRootsAcrossEras(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatAServerSpeaksIsRemembered starts a guard again and again: the next one tries first what was found, and a file that is
+// damaged costs one refusal.
+func TestWhatAServerSpeaksIsRemembered(t *testing.T) {
+	dir, state, inner, log := workspace(t), t.TempDir(), t.TempDir(), t.TempDir()
+	p := plan{Steps: []step{call("echo", args{"text": "hi"})}}
+	run := func(wantFirst string) {
+		t.Helper()
+		guarded := guardedBy([]string{"--root", dir, "--log", log}, tapped(inner, goModernOnly.command))
+		out := drive(t, goLegacy, append([]string{"env", "XDG_STATE_HOME=" + state}, guarded...), p)
+		if !strings.Contains(out[0], `"text":"hi"`) {
+			t.Errorf("the call gave %s", out[0])
+		}
+		seen := readRecording(t, inner)
+		if got := parse(t, seen[len(seen)-1].in)[0].Method; got != wantFirst {
+			t.Errorf("the server was first sent %q, want %q", got, wantFirst)
+		}
+	}
+	file := filepath.Join(state, "rootbound", "eras.json")
+	run("initialize")
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := info.Mode().Perm(); got != 0o600 {
+		t.Errorf("%s has mode %v", file, got)
+	}
+	run("server/discover")
+	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run("initialize")
+	run("server/discover")
+	logs, err := filepath.Glob(filepath.Join(log, "*.jsonl"))
+	if err != nil || len(logs) != 4 {
+		t.Fatalf("there are the logs %q, %v", logs, err)
+	}
+	for _, name := range logs {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), "the server revision 2026-07-28: a bridge is between them") {
+			t.Errorf("the log %s does not say that there is a bridge", name)
+		}
+	}
+}
