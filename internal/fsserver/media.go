@@ -2,6 +2,7 @@ package fsserver
 
 import (
 	"encoding/base64"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,8 +42,9 @@ var embedded = map[string]string{
 // readMedia returns the content blocks of a file, JSON.
 func (c *call) readMedia(arg string) ([]byte, error) {
 	var f *os.File
+	var info fs.FileInfo
 	path, err := c.at(opOpen, arg, func(path string) (err error) {
-		f, err = c.fs.Open(path)
+		f, info, err = c.opened(func() (*os.File, error) { return c.fs.Open(path) })
 		return err
 	})
 	if err != nil {
@@ -50,13 +52,6 @@ func (c *call) readMedia(arg string) ([]byte, error) {
 	}
 	defer f.Close()
 	path = c.real(path)
-	info, err := f.Stat()
-	if err != nil {
-		return nil, c.explain(opRead, path, err)
-	}
-	if err := c.largeFile(info.Size()); err != nil {
-		return nil, err
-	}
 	var data []byte
 	if err = errTooLong; info.Size() <= maxMedia {
 		data, err = readAll(c.ctx, f, info.Size())

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"strconv"
@@ -98,21 +99,15 @@ func (c *call) readText(arg string, head, tail float64) (string, error) {
 		op = opStat
 	}
 	var f *os.File
+	var info fs.FileInfo
 	path, err := c.at(op, arg, func(path string) (err error) {
-		f, err = c.fs.Open(path)
+		f, info, err = c.opened(func() (*os.File, error) { return c.fs.Open(path) })
 		return err
 	})
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", c.explain(opRead, path, err)
-	}
-	if err := c.largeFile(info.Size()); err != nil {
-		return "", err
-	}
 
 	var text []byte
 	asked, size := "", info.Size()

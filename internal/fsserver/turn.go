@@ -2,6 +2,8 @@ package fsserver
 
 import (
 	"context"
+	"io/fs"
+	"os"
 
 	"github.com/rootbound/rootbound/internal/exchange"
 )
@@ -23,6 +25,20 @@ func newTurns() turns { return turns{make(chan struct{}, maxLarge), make(chan st
 // turn is the place of one call, once it has taken one. It is kept until the answer is written: what a client asks for and
 // does not read is in memory too. A nil turn needs no place.
 type turn struct{ of chan struct{} }
+
+// try takes a place if one is free, and says whether there is one now.
+func (t *turn) try(of chan struct{}) bool {
+	if t == nil || t.of != nil {
+		return true
+	}
+	select {
+	case of <- struct{}{}:
+		t.of = of
+		return true
+	default:
+		return false
+	}
+}
 
 // take waits for a place, unless there is one already.
 func (t *turn) take(ctx context.Context, of chan struct{}) error {
@@ -56,10 +72,23 @@ func work(f func(ctx context.Context, r *exchange.Request, t *turn) exchange.Out
 	})
 }
 
-// largeFile waits for a place when a file is large.
-func (c *call) largeFile(size int64) error {
-	if size <= large {
-		return nil
+// opened opens a file and describes it, and takes a place when it is large. Whoever waits for that holds nothing open.
+func (c *call) opened(open func() (*os.File, error)) (*os.File, fs.FileInfo, error) {
+	for {
+		f, err := open()
+		if err != nil {
+			return nil, nil, err
+		}
+		info, err := f.Stat()
+		if err == nil && (info.Size() <= large || c.turn.try(c.turns.large)) {
+			return f, info, nil
+		}
+		f.Close()
+		if err == nil {
+			err = c.turn.take(c.ctx, c.turns.large)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
 	}
-	return c.turn.take(c.ctx, c.turns.large)
 }
