@@ -70,7 +70,7 @@ var effects = []struct {
 	{
 		"starting a process",
 		[]string{"os/exec", "os.StartProcess", "syscall.StartProcess", "syscall.ForkExec", "syscall.Exec"},
-		[]string{"internal/transport", forTests, "internal/sandbox/enter_linux.go"}, // a stage becomes the server
+		[]string{"internal/transport", forTests, "internal/sandbox/stage_unix.go"}, // a stage becomes the server
 	},
 	{
 		"listening",

@@ -50,7 +50,7 @@ func newConfinement(plan *config.Plan) (*confinement, error) {
 	if c.level, err = policy.Able(); err != nil {
 		err = fmt.Errorf("confining the server, as %s wants: %w", plan.Confine.Origin, err)
 		if errors.Is(err, errors.ErrUnsupported) {
-			err = withHint(err, "Linux 6.2 or later can do it, with Landlock among its security modules; without confinement the server is told and checked only, and runs as you")
+			err = withHint(err, "Linux 6.2 or later can do it, with Landlock among its security modules, and macOS with sandbox-exec; without confinement the server is told and checked only, and runs as you")
 		}
 		return nil, err
 	}
@@ -291,4 +291,5 @@ func (c *confinement) open(set roots.Set) []string {
 // clientFiles are where clients keep what they start, from the home directory.
 var clientFiles = []string{
 	".claude.json", ".claude", ".cursor", ".codex", ".gemini", ".vscode", ".windsurf", ".codeium", ".config/Claude", ".config/Code", ".config/zed",
+	"Library/Application Support/Claude", "Library/Application Support/Code",
 }

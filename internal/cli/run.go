@@ -61,7 +61,7 @@ ended the server.`,
 	}
 	cmd.Flags().SetInterspersed(false)
 	f := cmd.Flags()
-	f.BoolVar(&b.Confine, "confine", false, "let the kernel hold the server to its roots and to what it needs to run (Linux)")
+	f.BoolVar(&b.Confine, "confine", false, "let the kernel hold the server to its roots and to what it needs to run (Linux, macOS)")
 	f.StringVar(&b.Net, "net", "", "what a confined server may reach: `none` (the default), all, or HOST:PORT,…")
 	f.StringArrayVar(&b.AllowRead, "allow-read", nil, "a `FILE` or directory that a confined server may read besides; may be repeated")
 	f.StringArrayVar(&b.AllowWrite, "allow-write", nil, "a `FILE` or directory that a confined server may write besides; may be repeated")

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -26,8 +25,6 @@ import (
 
 	"github.com/rootbound/rootbound/roots"
 )
-
-var update = flag.Bool("update", false, "write the tables of testdata anew")
 
 // A guard of the tests is a copy of the test program, because guard and server have to belong to the same user, also
 // where that is another one than the test's. It does what this variable says.

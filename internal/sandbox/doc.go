@@ -13,7 +13,10 @@
 //
 // On Linux this is Landlock, from version 3 of its interface on (Linux 6.2), and for other programs also seccomp, an
 // empty set of capabilities, no_new_privs and limits. Older versions of Landlock cannot forbid to truncate a file; nothing
-// is started then. On other systems nothing is confined.
+// is started then.
+//
+// On macOS it is a Seatbelt profile that sandbox-exec puts in force, for other programs alone; each start tries it from
+// inside, but nobody has seen it run on a Mac. On other systems nothing is confined.
 //
 // # Limits
 //
@@ -24,6 +27,10 @@
 // read-only root in a writable one is writable to the kernel. A Rule for one file that may be replaced has to be one for
 // its directory. A file with a second name inside is inside. Before version 6 of Landlock, signals reach other processes
 // of the user (Level says so). Time, memory and disk are not bounded. A restriction is never lifted.
+//
+// On macOS a rule holds for a name, spelled as the disk has it; the top directory can be listed; this program's own file
+// can be read and run; with Net.Proxy its port is reached on each address of this machine; and a program that was started
+// outlives a guard whose watcher was killed.
 package sandbox
 
 import (
@@ -74,6 +81,8 @@ type Policy struct {
 type Level struct {
 	// Landlock is the version of the interface that is in force, 0 when none is.
 	Landlock int
+	// Seatbelt is set when the profile of macOS is in force, of which Net and Unix are parts.
+	Seatbelt bool `json:",omitempty"`
 	// Seccomp is set when a filter of system calls is in force, so that Net and Unix hold.
 	Seccomp bool
 	Net     Net
@@ -81,7 +90,7 @@ type Level struct {
 }
 
 // Enforced reports whether the kernel enforces anything.
-func (l Level) Enforced() bool { return l.Landlock > 0 }
+func (l Level) Enforced() bool { return l.Landlock > 0 || l.Seatbelt }
 
 // signals is the version of Landlock from which on it stops signals to processes outside.
 const signals = 6
@@ -91,6 +100,12 @@ func (l Level) String() string {
 	switch {
 	case !l.Enforced():
 		return "not confined by the kernel"
+	case l.Seatbelt:
+		s := fmt.Sprintf("confined: Seatbelt (which its authors have never run on a Mac), %s", l.Net)
+		if l.Unix {
+			s += ", Unix sockets"
+		}
+		return s
 	case !l.Seccomp:
 		return fmt.Sprintf("confined by the kernel (Landlock %d)", l.Landlock)
 	}

@@ -4,47 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
-	"runtime"
-	"syscall"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
-
-// Enter is what this program does as a stage: it confines itself as its parent says on descriptor 3 and becomes the
-// program that it was started for. It returns only when that cannot be done, with the error that the parent was told.
-func Enter() error {
-	runtime.LockOSThread() // what is restricted is this thread; the others end when the program is run
-	conn := os.NewFile(3, "stage")
-	o, err := readOrder(conn)
-	if err != nil {
-		return fmt.Errorf("reading what to confine: %w (this is for rootbound itself)", err)
-	}
-	w := json.NewEncoder(conn)
-	if err = o.confine(); err == nil {
-		if err = w.Encode(report{Level: o.Level}); err == nil {
-			err = fmt.Errorf("running %q: %w", o.Path, syscall.Exec(o.Path, o.Args, o.Env))
-		}
-	} else {
-		err = fmt.Errorf("confining the program: %w", err)
-	}
-	return errors.Join(err, w.Encode(report{Error: err.Error()}))
-}
-
-// readOrder reads all that comes: what is left unread would end the connection before its time.
-func readOrder(conn io.Reader) (o order, err error) {
-	text, err := io.ReadAll(conn)
-	if err != nil {
-		return order{}, err
-	}
-	err = json.Unmarshal(text, &o)
-	return o, err
-}
 
 // confine restricts this thread to the policy, and tries whether it is.
 func (o order) confine() error {

@@ -1,4 +1,4 @@
-//go:build !linux
+//go:build !linux && !darwin
 
 package sandbox
 
@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 )
 
-var errSystem = fmt.Errorf("only Linux can do that for now: %w", errors.ErrUnsupported)
+var errSystem = fmt.Errorf("files: not confined: on %s nothing holds a process to directories: %w", runtime.GOOS, errors.ErrUnsupported)
 
 // Stage is a program that is about to be started confined: none here.
 type Stage struct {

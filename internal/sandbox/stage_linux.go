@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,23 +9,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-// order is what the stage is told.
-type order struct {
-	Policy Policy
-	Level  Level // what has to be reached, no more and no less
-	Path   string
-	Args   []string
-	Env    []string
-}
-
-// report is what the stage says: that a descriptor comes with it, for which this program connects; that the level is
-// reached, or why it is not; then nothing more, or why the program could not be run.
-type report struct {
-	Asks  bool `json:",omitempty"`
-	Level Level
-	Error string `json:",omitempty"`
-}
 
 // receiver reads from a socket, and keeps the descriptor that comes with what it reads.
 type receiver struct {
@@ -56,16 +38,13 @@ func (r *receiver) Read(p []byte) (int, error) {
 	}
 }
 
-// Stage is a program that is about to be started confined. It is for one start.
-type Stage struct {
-	// Path and Args are what has to be started, with an empty environment.
-	Path string
-	Args []string
-	// Files are to be inherited, the first as descriptor 3.
-	Files []*os.File
+// asked connects for the program with what came.
+func (r *receiver) asked(p Policy) { go connector{r.fd, p.Net.Proxy}.serve() }
 
-	conn  *os.File // this program's end
-	order order
+func (s *Stage) receive() *receiver { return &receiver{s.conn, -1} }
+
+func pair() ([2]int, error) {
+	return unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 }
 
 // Able returns the level that a program confined to p would have here, or why it cannot be confined: an error that is
@@ -92,52 +71,5 @@ func (p Policy) Stage(path string, args, env []string) (*Stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, os.NewSyscallError("socketpair", err)
-	}
-	return &Stage{
-		Path: "/proc/self/exe", Args: []string{os.Args[0], Argument},
-		Files: []*os.File{os.NewFile(uintptr(ends[1]), "stage")},
-		conn:  os.NewFile(uintptr(ends[0]), "stage"), order: order{p, level, path, args, env},
-	}, nil
-}
-
-// Confined waits until the program runs, and returns the level that was reached, tried out from inside. An error says why
-// the program does not run.
-func (s *Stage) Confined() (Level, error) {
-	defer s.Close()
-	s.Files[0].Close() // the stage has it
-	err := json.NewEncoder(s.conn).Encode(s.order)
-	if err == nil {
-		err = unix.Shutdown(int(s.conn.Fd()), unix.SHUT_WR)
-	}
-	if err != nil {
-		return Level{}, fmt.Errorf("telling the stage what to do: %w", err)
-	}
-	var level Level
-	from := &receiver{s.conn, -1}
-	for d := json.NewDecoder(from); ; {
-		var r report
-		switch err := d.Decode(&r); {
-		case errors.Is(err, io.EOF) && level.Enforced():
-			return level, nil
-		case err != nil:
-			return Level{}, fmt.Errorf("confining the program: the stage ended without a word: %w", err)
-		case r.Error != "":
-			return Level{}, errors.New(r.Error)
-		case r.Asks:
-			go connector{from.fd, s.order.Policy.Net.Proxy}.serve()
-			continue
-		case r.Level != s.order.Level:
-			return Level{}, fmt.Errorf("bug: the stage reached %q instead of %q", r.Level, s.order.Level)
-		}
-		level = r.Level
-	}
-}
-
-// Close forgets a stage that was not started.
-func (s *Stage) Close() {
-	s.conn.Close()
-	s.Files[0].Close()
+	return newStage(order{Policy: p, Level: level, Path: path, Args: args, Env: env}, "/proc/self/exe", []string{os.Args[0], Argument})
 }
