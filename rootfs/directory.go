@@ -3,7 +3,6 @@ package rootfs
 import (
 	"io/fs"
 	"os"
-	"strings"
 )
 
 // directory is one directory, held open: the only way to what is in it and beneath it. No method leaves it. A name of
@@ -74,12 +73,6 @@ func openDirectory(path string, h how, by implementation) (directory, error) {
 		}
 	}
 	return openOSRoot(path, h)
-}
-
-// cut takes the first element from a name.
-func cut(name string) (first, rest string) {
-	first, rest, _ = strings.Cut(name, "/")
-	return first, rest
 }
 
 // isLink also says yes to a Windows junction.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 	"syscall"
 	"time"
 	"unsafe"
@@ -163,7 +164,7 @@ func (d *stepDir) sub(name string, h how) (directory, error) {
 		at.mount = mountOf(d.fd, "")
 	}
 	for {
-		e, rest := cut(name)
+		e, rest, _ := strings.Cut(name, "/")
 		flags := searchOnly
 		if rest == "" && h&toList != 0 {
 			flags = unix.O_RDONLY | unix.O_DIRECTORY

@@ -2,7 +2,6 @@ package fsserver
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -147,6 +146,6 @@ func TestBatteryIsWhole(t *testing.T) {
 		delete(seen, id)
 	}
 	for id := range seen {
-		t.Error(fmt.Sprintf("%s is not in the list", id))
+		t.Errorf("%s is not in the list", id)
 	}
 }

@@ -62,9 +62,7 @@ func (n naive) answer(_ context.Context, r *exchange.Request) exchange.Outcome {
 	var text string
 	var err error
 	for i, p := range paths {
-		if strings.HasPrefix(p, "file://") {
-			p = strings.TrimPrefix(p, "file://")
-		}
+		p = strings.TrimPrefix(p, "file://")
 		if !filepath.IsAbs(p) {
 			p, _ = filepath.Abs(p)
 		}
