@@ -151,8 +151,9 @@ func run(t *testing.T, uid int, o guardOrder) (string, string, int) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Dir = "/"
 	cmd.Env = []string{"GORACE=atexit_sleep_ms=0", guardVariable + "=" + string(text)}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if uid != os.Getuid() {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}
 	}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

@@ -43,14 +43,17 @@ var never = map[syscall.Errno][]uint32{
 		unix.SYS_UNSHARE, unix.SYS_SETNS,
 		// Files by number instead of by path, and everybody's events.
 		unix.SYS_NAME_TO_HANDLE_AT, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_FANOTIFY_INIT,
-		// Owners, attributes and access lists of files elsewhere: Landlock does not know them. By an open file they can be had.
+		// Owners, attributes, flags and access lists of files elsewhere: Landlock does not know them. By an open file they can be had.
 		unix.SYS_FCHOWNAT, unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_SETXATTRAT, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR,
-		unix.SYS_REMOVEXATTRAT,
+		unix.SYS_REMOVEXATTRAT, unix.SYS_FILE_SETATTR,
 		// The machine.
 		unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD,
 		unix.SYS_REBOOT, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_SYSLOG,
 		unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_ADJTIMEX, unix.SYS_CLOCK_ADJTIME, unix.SYS_SETHOSTNAME,
 		unix.SYS_SETDOMAINNAME, unix.SYS_VHANGUP,
+	},
+	unix.EOPNOTSUPP: { // as on a file system that has none
+		unix.SYS_GETXATTR, unix.SYS_LGETXATTR, unix.SYS_GETXATTRAT, unix.SYS_LISTXATTR, unix.SYS_LLISTXATTR, unix.SYS_LISTXATTRAT,
 	},
 	unix.ENOSYS: { // programs do without them
 		// Does what other calls do, out of sight of a filter.
@@ -59,6 +62,10 @@ var never = map[syscall.Errno][]uint32{
 		unix.SYS_CLONE3,
 	},
 }
+
+// newest is the last system call that was looked at for these lists. What is newer is not there for a program, as on an
+// older kernel.
+const newest = unix.SYS_RSEQ_SLICE_YIELD
 
 // A program is a filter while it is written. What no rule of it ends goes through.
 type program []bpf.Instruction
@@ -105,7 +112,8 @@ func (p Policy) filter() ([]bpf.RawInstruction, error) {
 	if foreign != 0 {
 		f = append(f, bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: foreign, SkipTrue: 1}, bpf.RetConstant{Val: refuse(unix.ENOSYS)})
 	}
-	for _, e := range []syscall.Errno{unix.EPERM, unix.ENOSYS} {
+	f = append(f, bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: newest, SkipFalse: 1}, bpf.RetConstant{Val: refuse(unix.ENOSYS)})
+	for _, e := range []syscall.Errno{unix.EPERM, unix.EOPNOTSUPP, unix.ENOSYS} {
 		for _, number := range never[e] {
 			f.when(number, end(refuse(e)))
 		}
@@ -118,10 +126,12 @@ func (p Policy) filter() ([]bpf.RawInstruction, error) {
 		f.when(m.number, has(m.arg, unix.S_ISUID|unix.S_ISGID, end(refuse(unix.EPERM)), end(allow)))
 	}
 	f.when(unix.SYS_CLONE, has(0, namespaces, end(refuse(unix.EPERM)), end(allow)))
-	// Limits and priorities of other processes.
-	f.when(unix.SYS_PRLIMIT64, is(0, []uint32{0}, end(allow), end(refuse(unix.EPERM))))
-	f.when(unix.SYS_SETPRIORITY, is(1, []uint32{0}, end(allow), end(refuse(unix.EPERM))))
-	f.when(unix.SYS_IOPRIO_SET, is(1, []uint32{0}, end(allow), end(refuse(unix.EPERM))))
+	// Limits and priorities of other processes. 0 is the process itself, and also its group or its user.
+	no := end(refuse(unix.EPERM))
+	itself := is(1, []uint32{0}, end(allow), no)
+	f.when(unix.SYS_PRLIMIT64, is(0, []uint32{0}, end(allow), no))
+	f.when(unix.SYS_SETPRIORITY, is(0, []uint32{unix.PRIO_PROCESS}, itself, no))
+	f.when(unix.SYS_IOPRIO_SET, is(0, []uint32{ioprioProcess}, itself, no))
 	f.when(unix.SYS_MIGRATE_PAGES, is(0, []uint32{0}, end(allow), end(refuse(unix.EPERM))))
 	f.when(unix.SYS_MOVE_PAGES, is(0, []uint32{0}, end(allow), end(refuse(unix.EPERM))))
 	// Typing into the terminal that standard error may be.
@@ -132,9 +142,10 @@ func (p Policy) filter() ([]bpf.RawInstruction, error) {
 }
 
 const (
-	tiocLinux   = 0x541c // copy and paste on a console
-	typeMask    = 0xf    // of a socket's type; the rest are flags
-	tcpFastOpen = unix.MSG_FASTOPEN
+	tiocLinux     = 0x541c // copy and paste on a console
+	ioprioProcess = 1      // whose class of input is set
+	typeMask      = 0xf    // of a socket's type; the rest are flags
+	tcpFastOpen   = unix.MSG_FASTOPEN
 )
 
 // sockets writes what the policy says of the network.

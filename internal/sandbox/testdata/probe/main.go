@@ -75,6 +75,8 @@ func main() {
 	try("look at a file outside", func() error { _, err := os.Stat(out + "/file"); return err }())
 	try("change the mode outside", os.Chmod(out+"/mine", 0o640))
 	try("change the times outside", os.Chtimes(out+"/mine", time.Time{}, time.Unix(1, 0)))
+	try("read attributes outside", func() error { _, err := unix.Listxattr(out+"/mine", nil); return err }())
+	try("change flags outside", flags(out+"/mine"))
 	try("change the owner outside", os.Chown(out+"/mine", os.Getuid(), os.Getgid()))
 	try("change attributes outside", unix.Setxattr(out+"/mine", "user.rootbound", []byte("x"), 0))
 	try("make a program for other users inside", first(write(in+"/suid", os.O_CREATE|os.O_WRONLY), func() error { return os.Chmod(in+"/suid", 0o755|os.ModeSetuid) }))
@@ -107,6 +109,8 @@ func main() {
 	try("limit the guard", limit(guard))
 	try("lower the guard's class of input", syscall(unix.SYS_IOPRIO_SET, 1, uintptr(guard), 3<<13))
 	try("slow the guard down", unix.Setpriority(unix.PRIO_PROCESS, guard, 19))
+	try("slow its process group down", slowGroup())
+	try("lower its process group's class of input", syscall(unix.SYS_IOPRIO_SET, 2, 0, 0))
 	try("share memory by number", sharedMemory())
 	try("share a queue by name", queue())
 	try("read the session's keys", syscall(unix.SYS_KEYCTL, unix.KEYCTL_GET_KEYRING_ID, ^uintptr(2), 0))
@@ -389,6 +393,28 @@ func takeDescriptor(pid int) error {
 	}
 	_, err = unix.PidfdGetfd(fd, 0, 0)
 	return err
+}
+
+// slowGroup sets the priority of the process group, which the guard is in, to what it is. All processes of the user are
+// set in the same way.
+func slowGroup() error {
+	kernel, err := unix.Getpriority(unix.PRIO_PROCESS, 0) // 20 less what it is
+	if err != nil {
+		return err
+	}
+	return unix.Setpriority(unix.PRIO_PGRP, 0, 20-kernel)
+}
+
+// flags sets the flags of a file to what they are.
+func flags(path string) error {
+	name, attr := append([]byte(path), 0), [3]uint64{}
+	at := unix.AT_FDCWD
+	for _, number := range []uintptr{unix.SYS_FILE_GETATTR, unix.SYS_FILE_SETATTR} {
+		if err := syscall6(number, uintptr(at), uintptr(unsafe.Pointer(&name[0])), uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func limit(pid int) error {
