@@ -194,11 +194,14 @@ func (c *call) outside(path string) error {
 			return refuse(codeUnavailable, "Access denied - this allowed directory cannot be used now: %s is %s", show(d.Path), p.Trouble)
 		}
 	}
-	what, where := "path outside allowed directories", c.written(path)
+	what, where, among := "path outside allowed directories", c.written(path), " not in "+strings.Join(c.allowed(), ", ")
 	if inside && mayRead(d) && !strings.Contains(path, "\x00") {
 		what, where = "symlink target outside allowed directories, or missing", filepath.Join(d.Path, rel)
+		if c.sets.options.Links == rootfs.NoLinks {
+			what, among = "symbolic links are not followed, wherever they lead", ""
+		}
 	}
-	text := fmt.Sprintf("Access denied - %s: %s not in %s", what, show(where), strings.Join(c.allowed(), ", "))
+	text := fmt.Sprintf("Access denied - %s: %s%s", what, show(where), among)
 	return denial{refusal{string(rootfs.OutsideRoots), text}, reasonOutside, filepath.Clean(path)}
 }
 
