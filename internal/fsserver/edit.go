@@ -37,19 +37,14 @@ var editFile = tool{
 	run:         runEditFile,
 }
 
-// editing holds back edits while others have their files in memory.
-var editing = make(chan struct{}, 4)
-
 // errUnchanged ends a replacement that would change nothing.
 var errUnchanged = errors.New("unchanged")
 
 // runEditFile edits one file. It is read while it is being replaced, so that no two edits of a file begin with the same text.
 func runEditFile(c *call) (answer, error) {
-	select {
-	case editing <- struct{}{}:
-		defer func() { <-editing }()
-	case <-c.ctx.Done():
-		return answer{}, c.ctx.Err()
+	// An edit has its file in memory several times.
+	if err := c.turn.take(c.ctx, c.turns.large); err != nil {
+		return answer{}, err
 	}
 	path, err := c.target(c.args.text("path"))
 	if err != nil {
