@@ -346,7 +346,7 @@ var readLines = tool{
 		}
 		var f *os.File
 		path, err := c.at(opOpen, c.args.text("path"), func(path string) (err error) {
-			f, err = c.fs.Open(path)
+			f, _, err = c.opened(func() (*os.File, error) { return c.fs.Open(path) })
 			return err
 		})
 		if err != nil {
