@@ -122,11 +122,11 @@ func (a *app) serveFiles(ctx context.Context, flags config.Flags, f fsFlags) err
 	r.answers = results.Nothing() // what the user's own files hold is looked at when it is asked for
 	opt, err := r.options(&allowed, pathargs.Process{})
 	if err != nil {
-		return err
+		return r.fail(err)
 	}
 	r.guard = guard.New(opt)
 	if l.confine(r, plan); plan.Confine.Value && !l.level.Enforced() {
-		return fmt.Errorf("confining this process, as %s wants: %s", plan.Confine.Origin, l.why)
+		return r.fail(fmt.Errorf("confining this process, as %s wants: %s", plan.Confine.Origin, l.why))
 	}
 	r.limits = l
 	a.startLine(r, &allowed, "opened by handle; "+l.String())

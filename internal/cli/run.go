@@ -197,7 +197,7 @@ func (a *app) run(ctx context.Context, f config.Flags, refresh bool) error {
 		defer confined.close()
 		confined.again = refresh
 		if command, err = confined.start(ctx, r, command, dir); err != nil {
-			return err
+			return r.fail(err)
 		}
 		r.confined = confined
 	}
@@ -218,7 +218,7 @@ func (a *app) run(ctx context.Context, f config.Flags, refresh bool) error {
 	r.runs = identity(plan.Command, cwd)
 	opt, err := r.options(plan, pathargs.Process{Dir: dir, Home: home})
 	if err != nil {
-		return err
+		return r.fail(err)
 	}
 	if opt.Held = confined != nil; (opt.Held || command.UsesRoots()) && plan.OnChange.Value != config.Notify {
 		opt.Restart, opt.RestartNarrowed = process.Restart, plan.OnChange.Value == config.Restart
@@ -264,6 +264,15 @@ func (a *app) newRun(plan *config.Plan, name, dir string, layers ...string) (*ru
 	r.plan.Store(plan)
 	go r.print()
 	return r, nil
+}
+
+// fail ends the log of a run that could not begin, and returns its error.
+func (r *running) fail(err error) error {
+	r.flush()
+	if cerr := r.log.Close(exitError, err.Error()); cerr != nil {
+		return fmt.Errorf("%w; closing the log: %w", err, cerr)
+	}
+	return err
 }
 
 func (r *running) warn(text string) {
