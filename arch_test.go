@@ -51,7 +51,7 @@ var rooms = map[string]room{
 	"internal/transport": {guards: true, imports: []string{"internal/bridge", "internal/exchange", "internal/legacy", "internal/modern", "internal/sandbox", "internal/wire"}},
 	"internal/guard":     {guards: true, imports: []string{"internal/calllog", "internal/consent", "internal/exchange", "internal/launch", "internal/pathargs", "internal/results", "internal/wire", "rootfs", "roots"}},
 	"internal/fsserver":  {guards: true, imports: []string{"internal/exchange", "internal/wire", "rootfs", "roots"}},
-	"internal/demo":      {imports: []string{"internal/calllog", "internal/exchange", "internal/fsserver", "internal/guard", "internal/transport", "internal/wire", "rootfs", "roots"}},
+	"internal/demo":      {imports: []string{"internal/calllog", "internal/exchange", "internal/fsserver", "internal/guard", "internal/sandbox", "internal/transport", "internal/wire", "rootfs", "roots"}},
 	"internal/cli":       {imports: []string{"*"}},
 	"cmd/rootbound":      {imports: []string{"internal/cli"}},
 	"internal/mcptest":   {imports: []string{"internal/exchange", "internal/wire"}},

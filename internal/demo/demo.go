@@ -3,8 +3,9 @@
 //
 // # Limits
 //
-// It shows; it does not prove. What it asks are the four things that people check by hand, and of one server that obeys
-// and one that does not.
+// It shows; it does not prove. What it asks are the things that people check by hand, of one server that obeys and one that
+// does not. What that one tries by itself are the plain ways out, each of which it has to come through when nothing holds
+// it; the tests of the sandbox try many more.
 package demo
 
 import (
@@ -22,6 +23,7 @@ import (
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/guard"
+	"github.com/rootbound/rootbound/internal/sandbox"
 	"github.com/rootbound/rootbound/internal/wire"
 	"github.com/rootbound/rootbound/roots"
 )
@@ -36,7 +38,8 @@ type Options struct {
 	Keep bool
 }
 
-// NaughtyFlag is the argument of `demo` by which the executable becomes the server that ignores roots.
+// NaughtyFlag is the option of `demo` by which the executable becomes the server that ignores roots; its value is the
+// directory outside that the server is after.
 const NaughtyFlag = "--naughty-server"
 
 // workspace is two repositories, and a file outside that must never be seen.
@@ -63,7 +66,6 @@ func newWorkspace() (*workspace, error) {
 	for path, text := range map[string]string{
 		filepath.Join(w.frontend, "README.md"): "# Frontend\n",
 		filepath.Join(w.backend, "README.md"):  "# Backend\n",
-		w.outside:                              w.canary + "\n",
 	} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return nil, fmt.Errorf("making the workspace: %w", err)
@@ -72,7 +74,25 @@ func newWorkspace() (*workspace, error) {
 			return nil, fmt.Errorf("making the workspace: %w", err)
 		}
 	}
-	return w, nil
+	return w, w.plant()
+}
+
+// plant puts what is outside there, as it was.
+func (w *workspace) plant() error {
+	dir := filepath.Dir(w.outside)
+	err := os.RemoveAll(dir)
+	if err == nil {
+		err = os.Mkdir(dir, 0o755)
+	}
+	for _, name := range []string{filepath.Base(w.outside), lootName, victimName} {
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), []byte(w.canary+"\n"), 0o644)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("making the workspace: %w", err)
+	}
+	return nil
 }
 
 // mark is one cell of the table.
@@ -100,6 +120,7 @@ var rows = []string{
 	"a read outside is refused",
 	"a switch of the workspace is announced and obeyed",
 	"all repositories are listed",
+	"what the server does by itself stays inside",
 }
 
 // column is one run of the steps.
@@ -107,7 +128,8 @@ type column struct {
 	title   string
 	era     exchange.Era
 	naughty bool
-	marks   [5]mark
+	confine bool
+	marks   [6]mark
 }
 
 // Run makes a workspace, runs the steps in each era and against the naughty server, and prints the table. It reports
@@ -128,8 +150,18 @@ func Run(ctx context.Context, o Options) (bool, error) {
 		{title: "stateless era", era: exchange.Modern},
 		{title: "naughty server", naughty: true},
 	}
+	level, err := sandbox.Policy{}.Able()
+	if err == nil {
+		columns = append(columns, &column{title: "and confined", naughty: true, confine: true})
+	} else {
+		fmt.Fprintf(o.Out, "What a server does by itself is not shown here: %v.\n", err)
+	}
 	for _, c := range columns {
-		if err := c.run(ctx, o, w); err != nil {
+		err := c.run(ctx, o, w, level)
+		if err != nil && c.confine && ctx.Err() == nil { // what the others showed is worth its table
+			fmt.Fprintf(o.Out, "\n   That did not work: %v\n", err)
+			c.marks[5] = failed
+		} else if err != nil {
 			return false, fmt.Errorf("%s: %w", c.title, err)
 		}
 	}
@@ -149,17 +181,22 @@ func printTable(out io.Writer, columns []*column) bool {
 			ok = ok && c.marks[i] != failed
 		}
 	}
-	fmt.Fprint(out, "\n\n– the server gives no occasion: it never asks for roots, and has no tool that lists them.\n")
+	fmt.Fprint(out, "\n\n– the server gives no occasion: it never asks for roots, has no tool that lists them, or obeys anyhow.\n"+
+		"What a server does by itself is not promised unless it is confined (rootbound run --confine).\n")
 	return ok
 }
 
 // run does the steps of one column.
-func (c *column) run(ctx context.Context, o Options, w *workspace) error {
+func (c *column) run(ctx context.Context, o Options, w *workspace, level sandbox.Level) error {
 	p := &printer{out: o.Out}
 	log := filepath.Join(w.log, strings.ReplaceAll(c.title, " ", "-"))
 	server := []string{o.Program, "fs", "--log", "off", "{roots}"}
 	if c.naughty {
-		server = []string{o.Program, "demo", NaughtyFlag}
+		server = []string{o.Program, "demo", NaughtyFlag, filepath.Dir(w.outside)}
+	}
+	var free, confined outcomes
+	confine := ""
+	if c.naughty && !c.confine {
 		p.title("A server that ignores roots, without the guard")
 		alone, err := newClient(ctx, p, c.era, server, w.frontend)
 		if err != nil {
@@ -175,10 +212,27 @@ func (c *column) run(ctx context.Context, o Options, w *workspace) error {
 		}
 		p.say("It reads what it is asked for: the file outside came back. Now the same server behind the guard.")
 	}
-	command := append([]string{
-		o.Program, "run", "--log", log, "--root", "frontend=" + w.frontend, "--root", "backend=" + w.backend, "--",
-	}, server...)
-	p.title("%s: rootbound run --root frontend --root backend -- %s", c.title, strings.Join(append([]string{"rootbound"}, server[1:]...), " "))
+	command := []string{o.Program, "run", "--log", log, "--root", "frontend=" + w.frontend, "--root", "backend=" + w.backend}
+	if c.confine {
+		p.title("A server that goes out by itself, without the guard")
+		alone, err := newClient(ctx, p, c.era, server, w.frontend)
+		if err != nil {
+			return err
+		}
+		free, err = alone.misbehave(w.frontend)
+		alone.close()
+		if err == nil {
+			err = w.plant()
+		}
+		if err != nil {
+			return err
+		}
+		p.say("No call said where to go, so no check could stop it. Now the same server confined.")
+		confine = " --confine"
+		command = append(command, "--confine")
+	}
+	command = append(append(command, "--"), server...)
+	p.title("%s: rootbound run%s --root frontend --root backend -- rootbound %s", c.title, confine, strings.Join(server[1:], " "))
 	client, err := newClient(ctx, p, c.era, command, w.frontend)
 	if err != nil {
 		return err
@@ -223,21 +277,34 @@ func (c *column) run(ctx context.Context, o Options, w *workspace) error {
 			return err
 		}
 	}
+	if c.confine {
+		if confined, err = client.misbehave(w.frontend); err != nil {
+			return err
+		}
+	}
 	client.close()
 
 	told, err := readLog(log, w)
 	if err != nil {
 		return err
 	}
-	c.marks = [5]mark{
+	c.marks = [6]mark{
 		verdict(told.declared),
 		verdict(told.asked),
 		verdict(isContent(inside, "# Frontend") && isRefused(outside) && !bytes.Contains(outside, []byte(w.canary))),
 		verdict(isContent(fresh, "# Backend") && isRefused(old) && (c.naughty || told.fetched)),
 		verdict(bytes.Contains(list, []byte(w.frontend)) && bytes.Contains(list, []byte(w.backend))),
+		untried,
 	}
 	if c.naughty {
 		c.marks[1], c.marks[4] = untried, untried
+	}
+	if c.confine {
+		through, err := compare(p, free, confined, level)
+		if err != nil {
+			return err
+		}
+		c.marks[5] = verdict(through == 0)
 	}
 	return nil
 }

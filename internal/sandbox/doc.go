@@ -92,6 +92,9 @@ type Level struct {
 // Enforced reports whether the kernel enforces anything.
 func (l Level) Enforced() bool { return l.Landlock > 0 || l.Seatbelt }
 
+// StopsSignals reports whether a confined program cannot signal others of the user.
+func (l Level) StopsSignals() bool { return l.Landlock >= signals || l.Seatbelt }
+
 // signals is the version of Landlock from which on it stops signals to processes outside.
 const signals = 6
 
@@ -113,7 +116,7 @@ func (l Level) String() string {
 	if l.Unix {
 		s += ", Unix sockets"
 	}
-	if l.Landlock < signals {
+	if !l.StopsSignals() {
 		s += ", signals not stopped"
 	}
 	return s
