@@ -707,6 +707,10 @@ func (h hub) Ask(ctx context.Context, qs []exchange.Question, answer func([]exch
 		answer(exchange.ErrorAnswers(1, wire.CodeMethodNotFound, "rootbound: no open request can carry this question"))
 		return
 	}
+	if tooDeep(q.Params) {
+		answer(exchange.ErrorAnswers(1, wire.CodeInvalidParams, "rootbound: the question is nested too deeply"))
+		return
+	}
 	if caps, _ := wire.Get(r.Msg.Meta(), exchange.MetaCapabilities); q.Method != "roots/list" && !answers(caps, q.Method, q.Params) {
 		answer(exchange.ErrorAnswers(1, wire.CodeInvalidParams, "rootbound: the client did not declare that it answers such a question"))
 		return

@@ -236,6 +236,10 @@ func (u *Up) try(ctx context.Context, r, first *exchange.Request, st *upSession,
 			return
 		}
 		for i, q := range questions {
+			if tooDeep(q.Params) {
+				fail("the server's question is nested too deeply")
+				return
+			}
 			if !first.Caller.CanAsk(q.Method) || !answers(st.declared(), q.Method, q.Params) && q.Method != "roots/list" {
 				fail(fmt.Sprintf("the server needs an answer to %.60q, which the client does not give", q.Method))
 				return
@@ -251,6 +255,10 @@ func (u *Up) try(ctx context.Context, r, first *exchange.Request, st *upSession,
 			for i, a := range answered {
 				if a.Error != nil && questions[i].Method != "elicitation/create" {
 					reply(exchange.Outcome{Msg: wire.NewErrorObject(first.Msg.ID(), a.Error)})
+					return
+				}
+				if tooDeep(a.Result) {
+					fail("the client's answer is nested too deeply")
 					return
 				}
 				if a.Error != nil {

@@ -104,6 +104,31 @@ func answers(caps []byte, method string, params []byte) bool {
 	return true
 }
 
+// maxDepth is how deep what is asked and answered may be nested: it stands deeper in the words of the other era, and a message
+// has its limit.
+const maxDepth = 9_990
+
+// tooDeep reports whether a JSON value is nested deeper than maxDepth.
+func tooDeep(value []byte) bool {
+	depth, text := 0, false
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; {
+		case text && c == '\\':
+			i++
+		case c == '"':
+			text = !text
+		case text:
+		case c == '{', c == '[':
+			if depth++; depth > maxDepth {
+				return true
+			}
+		case c == '}', c == ']':
+			depth--
+		}
+	}
+	return false
+}
+
 // question makes a question of one era into one of the other: what is said of it besides stays on its hop.
 func question(q exchange.Question) exchange.Question {
 	if q.Params != nil {

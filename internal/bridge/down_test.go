@@ -1,0 +1,90 @@
+package bridge_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/rootbound/rootbound/internal/bridge"
+	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/modern"
+	"github.com/rootbound/rootbound/internal/wire"
+)
+
+const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}`
+
+func nested(depth int) []byte {
+	return []byte(`{"message":"?","x":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + `}`)
+}
+
+func scan(t *testing.T, line string) *wire.Message {
+	t.Helper()
+	m, err := wire.Scan([]byte(line), wire.Strict)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &m
+}
+
+// A question is nested deeper in the words of the other era. One that would be too deep then is refused, in either direction.
+func TestQuestionsThatAreNestedDeeply(t *testing.T) {
+	for _, tt := range []struct {
+		depth   int
+		refused bool
+	}{{9980, false}, {9990, true}, {9997, true}} {
+		var hub exchange.Caller
+		server := exchange.HandlerFunc(func(_ context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+			switch r.Msg.Method() {
+			case exchange.Listen:
+				hub = r.Caller
+			case "initialize":
+				reply(exchange.Result(r, []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`)))
+			case "ping":
+				reply(exchange.Result(r, []byte("{}")))
+			case "tools/call":
+				q := exchange.Question{Method: "elicitation/create", Params: nested(tt.depth), Msg: wire.NewRequest([]byte("1"), "elicitation/create", nested(tt.depth))}
+				hub.Ask(context.Background(), []exchange.Question{q}, func(a []exchange.Answer) {
+					reply(exchange.Result(r, wire.SetMember(nil, a[0].Error, "refused")))
+				})
+			}
+		})
+		session := exchange.NewSession(t.Context())
+		down := bridge.NewDown(server)
+		greeted := make(chan bool)
+		down.Greet(&exchange.Request{Msg: scan(t, `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{`+meta+`}}`), Era: exchange.Modern, Session: session},
+			func(_ exchange.Outcome, ok bool) { greeted <- ok })
+		if !<-greeted {
+			t.Fatal("the server was not greeted")
+		}
+		var out strings.Builder
+		w := wire.NewWriter(&out)
+		modern.NewClient(w, down, session, nil).Receive(scan(t, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{`+meta+`,"name":"a"}}`))
+		if err := w.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(out.String(), "nested too deeply"); got != tt.refused {
+			t.Errorf("down, depth %d: refused %v, want %v: %.200s", tt.depth, got, tt.refused, out.String())
+		}
+
+		asked := false
+		up := bridge.NewUp(exchange.HandlerFunc(func(_ context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+			reply(exchange.Outcome{Msg: wire.NewResult(r.Msg.ID(), exchange.InputRequired([]exchange.Question{{Key: "k", Method: "elicitation/create", Params: nested(tt.depth - 4)}}, ""))})
+		}))
+		var told string
+		r := &exchange.Request{Msg: scan(t, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"a"}}`), Session: session, Caller: asker(func(exchange.Question) { asked = true })}
+		up.Greet(t.Context(), r.With(scan(t, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{"elicitation":{}}}}`)), func(exchange.Outcome, bool) {})
+		up.Handle(t.Context(), r, func(o exchange.Outcome) { told = string(o.Msg.Bytes()) })
+		if deep := tt.depth-4 >= 9990; asked == deep || strings.Contains(told, "nested too deeply") != deep {
+			t.Errorf("up, depth %d: asked %v, told %.200s", tt.depth-4, asked, told)
+		}
+	}
+}
+
+// asker is a client that is told what it is asked and never answers.
+type asker func(exchange.Question)
+
+func (asker) Notify(*wire.Message) {}
+func (asker) CanAsk(string) bool   { return true }
+func (f asker) Ask(_ context.Context, q []exchange.Question, _ func([]exchange.Answer)) {
+	f(q[0])
+}
