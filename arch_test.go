@@ -39,6 +39,7 @@ var rooms = map[string]room{
 	"internal/consent":   {guards: true, imports: []string{"roots"}},
 	"internal/unseen":    {guards: true},
 	"internal/results":   {guards: true, imports: []string{"internal/unseen", "internal/wire"}},
+	"internal/pin":       {guards: true, imports: []string{"internal/unseen", "internal/wire"}},
 	"internal/exchange":  {imports: []string{"internal/wire", "roots"}},
 	"internal/legacy":    {guards: true, imports: []string{"internal/exchange", "internal/wire"}},
 	"internal/modern":    {guards: true, imports: []string{"internal/exchange", "internal/wire"}},
@@ -49,7 +50,7 @@ var rooms = map[string]room{
 	"internal/config":    {imports: []string{"internal/launch", "internal/results", "internal/splice", "roots"}},
 	"internal/pathargs":  {guards: true, imports: []string{"internal/launch", "internal/wire", "rootfs", "roots"}},
 	"internal/transport": {guards: true, imports: []string{"internal/bridge", "internal/exchange", "internal/legacy", "internal/modern", "internal/sandbox", "internal/wire"}},
-	"internal/guard":     {guards: true, imports: []string{"internal/calllog", "internal/consent", "internal/exchange", "internal/launch", "internal/pathargs", "internal/results", "internal/wire", "rootfs", "roots"}},
+	"internal/guard":     {guards: true, imports: []string{"internal/calllog", "internal/consent", "internal/exchange", "internal/launch", "internal/pathargs", "internal/pin", "internal/results", "internal/wire", "rootfs", "roots"}},
 	"internal/fsserver":  {guards: true, imports: []string{"internal/exchange", "internal/wire", "rootfs", "roots"}},
 	"internal/demo":      {imports: []string{"internal/calllog", "internal/exchange", "internal/fsserver", "internal/guard", "internal/sandbox", "internal/transport", "internal/wire", "rootfs", "roots"}},
 	"internal/cli":       {imports: []string{"*"}},
@@ -84,9 +85,9 @@ var effects = []struct {
 			"os.WriteFile", "os.Mkdir", "os.MkdirAll", "os.MkdirTemp", "os.Remove", "os.RemoveAll", "os.Rename", "os.Link",
 			"os.Symlink", "os.Truncate", "os.Chmod", "os.DirFS", "syscall.Open", "io/ioutil"},
 		[]string{
-			"rootfs",                                                                  // inside roots
-			"roots",                                                                   // what is to become one
-			"internal/calllog", "internal/config", "internal/consent", "internal/cli", // our own
+			"rootfs",                                                                                  // inside roots
+			"roots",                                                                                   // what is to become one
+			"internal/calllog", "internal/config", "internal/consent", "internal/cli", "internal/pin", // our own
 			"internal/demo",                     // its workspace
 			"internal/launch/needs.go",          // the first lines of programs
 			"internal/launch/install.go",        // what a package manager wrote

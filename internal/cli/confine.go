@@ -241,6 +241,31 @@ func (c *confinement) keepOwn(set roots.Set, needs []launch.Need) error {
 			}
 		}
 	}
+	return c.keepPins(set)
+}
+
+// keepPins refuses that the file of pins, which a team may have among its own, can be written by the server. It need not be
+// there yet.
+func (c *confinement) keepPins(set roots.Set) error {
+	file := c.plan.PinsFile()
+	if file == "" {
+		return nil
+	}
+	paths := []string{file}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
+		paths = append(paths, filepath.Join(dir, filepath.Base(file)))
+	}
+	for _, path := range paths {
+		if d, _, in := set.Match(path); in && d.Access&roots.Write != 0 {
+			return withHint(fmt.Errorf("confining the server to the root %q: the file of pins is in it, at %q, and a server may not write that", d.Path, path),
+				"keep the pins elsewhere, or open a narrower root, or this one with --ro")
+		}
+		for _, written := range c.plan.AllowWrite.Value {
+			if beneath(path, written) {
+				return withHint(fmt.Errorf("confining the server, which may write %q: the file of pins is in it, at %q", written, path), "keep the pins elsewhere")
+			}
+		}
+	}
 	return nil
 }
 

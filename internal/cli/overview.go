@@ -37,9 +37,25 @@ func (a *app) overview() error {
 	if last != nil {
 		fmt.Fprintf(&b, ", `rootbound why %s` why the last refusal was one", printable(last.Call))
 	}
-	b.WriteString(".\n")
+	b.WriteString(".\n" + a.waiting())
 	_, err = fmt.Fprintf(a.out, "%s\n\n%s", plural(len(on), "guard runs", "guards run"), &b)
 	return err
+}
+
+// waiting says that definitions wait for a person, or nothing.
+func (a *app) waiting() string {
+	s, err := a.pinStore("")
+	if err != nil {
+		return ""
+	}
+	list, err := s.Waits()
+	switch {
+	case err != nil:
+		return "\n" + printable(err.Error()) + "\n"
+	case len(list) == 0:
+		return ""
+	}
+	return "\n" + plural(len(list), "definition that a server changed waits", "definitions that servers changed wait") + " for you: `rootbound pins review`.\n"
 }
 
 // guards finds the guards that run and log to dir, among all the runs that are logged there.
@@ -81,7 +97,7 @@ Next: put one in front of a server, in your client's configuration:
 
   rootbound run -- npx -y @modelcontextprotocol/server-filesystem ~/project
 
-or see one at work: ` + "`rootbound demo`. `rootbound --help` lists every command.\n")
+or see one at work: ` + "`rootbound demo`. `rootbound --help` lists every command.\n" + a.waiting())
 	_, err := fmt.Fprint(a.out, b.String())
 	return err
 }

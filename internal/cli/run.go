@@ -69,7 +69,8 @@ ended the server.`,
 	f.StringArrayVar(&b.AllowEnv, "allow-env", nil, "the `NAME` of an environment variable that a confined server gets; may be repeated")
 	f.BoolVar(&b.AllowUnix, "allow-unix", false, "let a confined server use Unix sockets")
 	f.BoolVar(&refresh, "refresh", false, "install a confined server anew that a package runner (npx) would fetch")
-	b.flags(a, cmd, "refresh", "allow-read", "allow-write", "allow-run", "allow-env", "allow-unix")
+	f.StringVar(&b.Pins, "pins", "", "where it is kept what the server says of itself: a `FILE`, or off (default: the state directory)")
+	b.flags(a, cmd, "pins", "refresh", "allow-read", "allow-write", "allow-run", "allow-env", "allow-unix")
 	return cmd
 }
 
@@ -222,6 +223,13 @@ func (a *app) run(ctx context.Context, f config.Flags, refresh bool) error {
 	}
 	if opt.Held = confined != nil; (opt.Held || command.UsesRoots()) && plan.OnChange.Value != config.Notify {
 		opt.Restart, opt.RestartNarrowed = process.Restart, plan.OnChange.Value == config.Restart
+	}
+	pins, file, err := r.pins(plan)
+	if err != nil {
+		return err
+	}
+	if opt.Pins = pins; pins != nil {
+		opt.Own = append(opt.Own, file)
 	}
 	r.guard = guard.New(opt)
 	a.startLine(r, plan, words)

@@ -49,6 +49,8 @@ type Settings struct {
 	AllowEnv   Setting[[]string]
 	AllowUnix  Setting[bool]
 	Results    Results
+	// Pins is where it is kept what the server says of itself: PinsOn, PinsOff, or a file, absolute.
+	Pins Setting[string]
 }
 
 // Server is one server of a file.
@@ -252,6 +254,7 @@ func (f *File) of(s *Server) Settings {
 		AllowEnv:       first(o.AllowEnv, d.AllowEnv),
 		AllowUnix:      first(o.AllowUnix, d.AllowUnix),
 		Results:        o.Results.before(d.Results),
+		Pins:           first(o.Pins, d.Pins),
 	}
 }
 

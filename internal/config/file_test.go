@@ -32,6 +32,7 @@ paths = "elsewhere"
 allow_broad = true
 share_roots = true
 strict_protocol = true
+pins = "off"
 
 [[roots]]
 path = "/srv/api"
@@ -81,7 +82,7 @@ command = "server"
 const fullJSON = `{
   "$schema": "https://example.test/rootbound.schema.json",
   "active": "api", "client_roots": "ignore", "list_changed": false, "on_change": "restart", "paths": "elsewhere",
-  "allow_broad": true, "share_roots": true, "strict_protocol": true,
+  "allow_broad": true, "share_roots": true, "strict_protocol": true, "pins": "off",
   "roots": [{"path": "/srv/api", "name": "api"}, {"uri": "file:///srv/a%20b", "access": "ro", "pin": true}],
   "results": {"limits": "warn", "paths": "block", "schema": "off", "agreement": "block", "types": "redact", "characters": "redact",
     "secrets": "redact", "max_mb": 4, "max_depth": 10, "max_parts": 100},
@@ -110,6 +111,9 @@ func TestParseOwnForm(t *testing.T) {
 			Paths                            launch.Paths
 			Servers                          []string
 			Roots                            []Root
+		}
+		if f.Pins.Value != PinsOff {
+			t.Errorf("%s: pins = %q", path, f.Pins.Value)
 		}
 		r := f.Results
 		if got, want := fmt.Sprint(r.Options(results.Defaults())), "{[warn block off block redact redact redact] {4194304 10 100}}"; got != want {

@@ -156,6 +156,14 @@ var settingKeys = []key[Settings]{
 		func(d *decoder, v *splice.Value, s *Settings) { s.AllowUnix = d.bool(v) }},
 	{"results", "What is done about what is found in the answers of the server.", false, object(resultsKeys),
 		func(d *decoder, v *splice.Value, s *Settings) { decode(d, v, resultsKeys, &s.Results) }},
+	{"pins", "Where it is kept what the server says of itself: on, off, or a file.", true, aString,
+		func(d *decoder, v *splice.Value, s *Settings) {
+			s.Pins = d.text(v)
+			s.Pins.Value = pinsValue(filepath.Dir(d.file.Path), s.Pins.Value)
+			if s.Pins.Given() && s.Pins.Value == "" {
+				d.fault(v.Pos, "this has to be on, off or a file")
+			}
+		}},
 }
 
 var rootKeys = []key[Root]{

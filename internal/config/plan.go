@@ -52,8 +52,10 @@ type Plan struct {
 	AllowEnv   Setting[[]string]
 	AllowUnix  Setting[bool]
 	Results    Results
-	Tools      map[string]Tool
-	Log        Log
+	// Pins is where it is kept what the server says of itself: PinsOn, PinsOff, or a file (see PinsFile).
+	Pins  Setting[string]
+	Tools map[string]Tool
+	Log   Log
 	// Active is the active workspace as it is written, not Given where there is none.
 	Active Setting[string]
 
@@ -280,6 +282,7 @@ func (r *resolver) plan() (*Plan, error) {
 		return nil, err
 	}
 	r.results()
+	r.pins()
 	r.tools(name)
 	r.log()
 	if err := r.roots(); err != nil {

@@ -512,7 +512,7 @@ func TestParseDirFlag(t *testing.T) {
 func TestShow(t *testing.T) {
 	h := newHome(t)
 	h.write(user, "client_roots = \"ignore\"\n[[roots]]\npath = \"TOP/work\"\nname = \"w\"\n[server.a]\ncommand = \"x\"\nargs = [\"{roots}\"]\nenv = { SECRET = \"hunter2\" }\n"+
-		"[server.a.results]\ntypes = \"off\"\nsecrets = \"redact\"\n[results]\nmax_mb = 8\nsecrets = \"off\"\n")
+		"pins = \"team.json\"\n[server.a.results]\ntypes = \"off\"\nsecrets = \"redact\"\n[results]\nmax_mb = 8\nsecrets = \"off\"\n")
 	h.write(project, "roots = [{ path = \"src\", access = \"ro\" }]\n")
 	var got []string
 	for _, r := range h.resolve(Flags{}).Show() {
@@ -526,12 +526,36 @@ func TestShow(t *testing.T) {
 		"allow_broad = false (default)", "share_roots = false (default)", "strict_protocol = false (default)",
 		"confine = false (default)",
 		"results.limits = block (default)", "results.paths = redact (default)", "results.schema = warn (default)",
-		"results.agreement = warn (default)", "results.types = off (" + u + ":10)", "results.characters = warn (default)",
-		"results.secrets = redact (" + u + ":11)", "results.max_mb = 8 (" + u + ":13)", "results.max_depth = 500 (default)", "results.max_parts = 10000 (default)",
+		"results.agreement = warn (default)", "results.types = off (" + u + ":11)", "results.characters = warn (default)",
+		"results.secrets = redact (" + u + ":12)", "results.max_mb = 8 (" + u + ":14)", "results.max_depth = 500 (default)", "results.max_parts = 10000 (default)",
+		"pins = TOP/user/.config/rootbound/team.json (" + u + ":9)",
 		"log.enabled = true (default)", "log.bodies = false (default)", "log.sync = false (default)",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Show (-want +got):\n%s", diff)
+	}
+}
+
+// What the managed file says about pins holds, whatever was typed; what was typed holds before the user's file.
+func TestPins(t *testing.T) {
+	h := newHome(t)
+	h.write(user, "pins = \"off\"\n[server.a]\ncommand = \"x\"\npins = \"sub/../team.json\"\n")
+	check := func(f Flags, want string, notes int) {
+		t.Helper()
+		p := h.resolve(f)
+		if got := strings.ReplaceAll(filepath.ToSlash(p.Pins.Value), filepath.ToSlash(h.top), "TOP"); got != want || len(p.Notes) != notes {
+			t.Errorf("%+v: pins = %q, want %q; notes %q", f, got, want, p.Notes)
+		}
+	}
+	check(Flags{}, "TOP/user/.config/rootbound/team.json", 0)
+	check(Flags{ForAll: true, Command: []string{"x"}}, "off", 0)
+	check(Flags{Pins: "mine.json"}, "TOP/work/mine.json", 0)
+	check(Flags{Pins: "on"}, "on", 0)
+	h.write(managed, "pins = \"on\"\n")
+	check(Flags{Pins: "off"}, "on", 1)
+	check(Flags{}, "on", 0)
+	if p := h.resolve(Flags{}); p.PinsFile() != "" {
+		t.Errorf("pins that are on are in the file %q", p.PinsFile())
 	}
 }
 

@@ -50,7 +50,7 @@ func TestJSONSchema(t *testing.T) {
 		"x = 1", "active = 1", "client_roots = \"all\"", "roots = [\"/a\"]", "roots = [{ name = \"a\" }]", "roots = [{ path = \"/a\", uri = \"file:///a\" }]",
 		"roots = [{ path = \"/a\", access = \"w\" }]", "[log]\nkeep_days = 0", "[log]\nx = 1", "[server.a]\ncomand = \"x\"",
 		"[server.a]\nargs = [1]", "[server.a]\nenv = { A = 1 }", "[server.a.tool.t]\npath = [\"x\"]", "[server]\na = 1", "strict_protocol = \"yes\"",
-		"[results]\nsecrets = true", "[results]\nsecrets = \"warm\"", "[results]\nlimits = \"redact\"", "[results]\nmax_mb = 0", "[results]\nsecret = \"off\"",
+		"pins = true", "[results]\nsecrets = true", "[results]\nsecrets = \"warm\"", "[results]\nlimits = \"redact\"", "[results]\nmax_mb = 0", "[results]\nsecret = \"off\"",
 	} {
 		if err := valid(text, splice.TOML); err == nil {
 			t.Errorf("the schema takes %q", text)

@@ -92,6 +92,7 @@ func (p *Plan) Show() []Row {
 	add("results.max_mb", strconv.Itoa(p.Results.MaxMB.Value), p.Results.MaxMB.Origin)
 	add("results.max_depth", strconv.Itoa(p.Results.MaxDepth.Value), p.Results.MaxDepth.Origin)
 	add("results.max_parts", strconv.Itoa(p.Results.MaxParts.Value), p.Results.MaxParts.Origin)
+	add("pins", p.Pins.Value, p.Pins.Origin)
 	for _, name := range slices.Sorted(maps.Keys(p.Tools)) {
 		t := p.Tools[name]
 		if t.Paths.Given() {

@@ -1,11 +1,11 @@
 // Package guard holds the stages between a client and a server: what roots hold, which paths a request names and whether
-// they are inside, what is in the answer, and the log. They are handlers in front of a handler, and work for every era and transport alike.
+// they are inside, whether the server is still what it was, what is in the answer, and the log. They are handlers in front of a handler, and work for every era and transport alike.
 //
 //	g := guard.New(guard.Options{Server: "files", Configured: set, Log: log})
 //	handler := g.Wrap(server)
 //	go g.Watch(ctx)
 //
-// The chain is log, roots, paths, results, gate: each stage adds what it decided to the request's trail; the gate writes the trail
+// The chain is log, roots, paths, pins, results, gate: each stage adds what it decided to the request's trail; the gate writes the trail
 // to the log before the request goes to the server, and the log stage writes it before a refusal goes to the client.
 //
 // # Limits
@@ -26,6 +26,7 @@ import (
 	"github.com/rootbound/rootbound/internal/consent"
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/pathargs"
+	"github.com/rootbound/rootbound/internal/pin"
 	"github.com/rootbound/rootbound/internal/results"
 	"github.com/rootbound/rootbound/internal/wire"
 	"github.com/rootbound/rootbound/roots"
@@ -63,6 +64,8 @@ type Options struct {
 	Own []string
 	// Widen says how a person would open one more directory to this server, as its roots were given; nil is --root.
 	Widen func(dir string) string
+	// Pins are what the server said of itself before; nil compares nothing.
+	Pins *pin.Pins
 	// Results say what is done about what is found in answers; nil checks nothing.
 	Results *results.Options
 	// Log takes the records; nil keeps none.
@@ -84,8 +87,9 @@ type Guard struct {
 	mu         sync.Mutex
 	configured roots.Set
 	consented  roots.Set
-	started    *roots.Set     // what the server was started with; nil before
-	restarting sync.Mutex     // held while it is started again
+	started    *roots.Set // what the server was started with; nil before
+	restarting sync.Mutex // held while it is started again
+	listeners  []*listener
 	told       map[string]int // how often something was found in answers, by what is told of it
 	damaged    string         // what was wrong with the consents when they were read last
 	sessions   map[*exchange.Session]*session
@@ -134,7 +138,7 @@ func New(o Options) *Guard {
 
 // Wrap puts the stages in front of server.
 func (g *Guard) Wrap(server exchange.Handler) exchange.Handler {
-	return g.checked(exchange.Chain(g.checked(server), g.logStage, g.rootsStage, g.pathsStage, g.resultsStage, g.gate))
+	return g.checked(exchange.Chain(g.checked(server), g.logStage, g.rootsStage, g.pathsStage, g.pinsStage, g.resultsStage, g.gate))
 }
 
 // WrapContained is Wrap for a server of ours that reaches nothing outside the roots of a request: its paths are judged
@@ -231,6 +235,7 @@ func (g *Guard) Watch(ctx context.Context) {
 // Look looks once.
 func (g *Guard) Look() {
 	g.consent()
+	g.lookPins()
 	g.mu.Lock()
 	all := g.all()
 	g.mu.Unlock()

@@ -16,6 +16,7 @@ import (
 	"github.com/rootbound/rootbound/internal/guard"
 	"github.com/rootbound/rootbound/internal/mcptest"
 	"github.com/rootbound/rootbound/internal/pathargs"
+	"github.com/rootbound/rootbound/internal/pin"
 	"github.com/rootbound/rootbound/internal/results"
 	"github.com/rootbound/rootbound/internal/transport"
 	"github.com/rootbound/rootbound/internal/wire"
@@ -79,7 +80,7 @@ func (w *world) set(t *testing.T, specs ...string) roots.Set {
 }
 
 // options are what the first lines of a transcript say: "#! roots A B:ro", "#! mode accept", "#! quiet", "#! strict",
-// "#! results CHECK ACTION", "#! consent A", "#! own A/FILE", "#! elsewhere", "#! default TOOL ARG VALUE"; "#! restart" for a server that can be started
+// "#! pins", "#! results CHECK ACTION", "#! consent A", "#! own A/FILE", "#! elsewhere", "#! default TOOL ARG VALUE"; "#! restart" for a server that can be started
 // again, with "narrowed" one that is when roots are taken away, too; "#! log broken" for a log that takes nothing.
 func (w *world) options(t *testing.T, tr mcptest.Transcript) guard.Options {
 	o := guard.Options{Server: server.Name, Consent: w.consents.Watch(server), Process: pathargs.Process{Dir: w.names["A"], Home: w.names["OUT"]}}
@@ -100,6 +101,11 @@ func (w *world) options(t *testing.T, tr mcptest.Transcript) guard.Options {
 				name, rest, _ := strings.Cut(path, "/")
 				o.Own = append(o.Own, filepath.Join(w.names[name], rest))
 			}
+		case "pins":
+			dir := filepath.Dir(string(w.consents))
+			o.Pins = pin.NewPins(pin.Store{
+				Pins: filepath.Join(dir, "pins.json"), Waiting: filepath.Join(dir, "waiting.json"), Lock: filepath.Join(dir, "lock"),
+			}, pin.Owner{Server: server.Name, Runs: server.Runs})
 		case "results":
 			if o.Results == nil {
 				o.Results = &results.Options{Actions: results.Nothing()}

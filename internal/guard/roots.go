@@ -44,6 +44,8 @@ type session struct {
 	template  *exchange.Request
 	settling  *settling
 	told      roots.Set // the last list that it fetched
+
+	capabilities []byte // of the server, in its handshake; for the pins stage
 }
 
 // settling is the time after a change in which calls wait until the server knows: one that fetches the list on its own

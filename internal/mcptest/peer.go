@@ -20,6 +20,8 @@ import (
 //	args {}                the arguments it was started with, its directory, and the variables PEER_…
 //	exit {code}            ends the process, without an answer
 //
+// What it lists of them is what the file that the variable PEER_TOOLS names says, a JSON array, where there is one.
+//
 // When it is told that the roots changed, it asks for them, and says in a log message which they are.
 func Peer(args []string, in io.Reader, out io.Writer) int {
 	p := &peerServer{args: args, out: json.NewEncoder(out), waiting: map[string]json.RawMessage{}}
@@ -87,11 +89,11 @@ func (p *peerServer) receive(m peerMessage) (code int, end bool) {
 	case "initialize":
 		p.answer(m.ID, object{
 			"protocolVersion": m.Params.Version,
-			"capabilities":    object{"tools": object{}, "logging": object{}},
+			"capabilities":    object{"tools": p.capability(), "logging": object{}},
 			"serverInfo":      object{"name": "peer", "version": "1"},
 		})
 	case "tools/list":
-		p.answer(m.ID, object{"tools": peerTools})
+		p.answer(m.ID, object{"tools": p.tools()})
 	case "tools/call":
 		return p.call(m)
 	case "ping":
@@ -106,6 +108,22 @@ func (p *peerServer) receive(m peerMessage) (code int, end bool) {
 		}
 	}
 	return 0, false
+}
+
+// tools are those that the file PEER_TOOLS says, a JSON array, or what there is.
+func (p *peerServer) tools() any {
+	text, err := os.ReadFile(os.Getenv("PEER_TOOLS"))
+	if err != nil {
+		return peerTools
+	}
+	return json.RawMessage(text)
+}
+
+func (p *peerServer) capability() object {
+	if os.Getenv("PEER_TOOLS") == "" {
+		return object{}
+	}
+	return object{"listChanged": true}
 }
 
 var peerTools = []object{
