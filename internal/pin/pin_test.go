@@ -450,3 +450,28 @@ func FuzzCompare(f *testing.F) {
 		}
 	})
 }
+
+func TestFaultsOfAFile(t *testing.T) {
+	const entry = `{"server":"s","runs":"r","kind":"tool","name":"n","since":"2026-11-30T00:00:00Z","definition":{}}`
+	s := newStore(t)
+	if err := os.MkdirAll(filepath.Dir(s.Pins), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ text, want string }{
+		{`{"pins":[` + entry + `]}`, ""},
+		{``, "EOF"},
+		{`{"pins":[` + entry + `]} {}`, "there is something behind the pins"},
+		{`{"pins":[` + entry + `,` + entry + `]}`, `the tool "n" of "s" is pinned twice`},
+		{strings.Replace(`{"pins":[`+entry+`]}`, "tool", "tol", 1), `"n" of "s" is no pin`},
+		{strings.Replace(`{"pins":[`+entry+`]}`, "{}", "[]", 1), `"n" of "s" is no pin`},
+		{strings.Replace(`{"pins":[`+entry+`]}`, "name", "nam", 1), `unknown field "nam"`},
+	} {
+		if err := os.WriteFile(s.Pins, []byte(tt.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := s.Pinned()
+		if (err != nil) != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", tt.text, err, tt.want)
+		}
+	}
+}

@@ -34,8 +34,17 @@ type Entry struct {
 	Reviewed bool
 }
 
+// id tells entries apart.
+type id struct {
+	Owner
+	kind       Kind
+	name, file string
+}
+
+func (e Entry) id() id { return id{e.Owner, e.Kind, e.Name, e.For} }
+
 // same reports whether two entries are of one thing.
-func (e Entry) same(o Entry) bool { return e.Owner == o.Owner && e.Key() == o.Key() && e.For == o.For }
+func (e Entry) same(o Entry) bool { return e.id() == o.id() }
 
 // Store is where definitions are kept. It is safe for concurrent use, also by several processes.
 type Store struct {
@@ -275,14 +284,16 @@ func parse(text []byte) ([]Entry, error) {
 		return nil, errors.New("there is something behind the pins")
 	}
 	var entries []Entry
+	seen := map[id]bool{}
 	for _, r := range f.Pins {
 		if !slices.Contains([]Kind{Server, Tool, Prompt, Template}, r.Kind) || len(r.Definition) == 0 || r.Definition[0] != '{' {
 			return nil, fmt.Errorf("%q of %q is no pin", r.Name, r.Server)
 		}
 		e := Entry{Owner{r.Server, r.Runs}, New(r.Kind, r.Name, r.Definition), r.Since, r.For, r.Reviewed}
-		if slices.ContainsFunc(entries, e.same) {
+		if seen[e.id()] {
 			return nil, fmt.Errorf("%s of %q is pinned twice", e.Definition, r.Server)
 		}
+		seen[e.id()] = true
 		entries = append(entries, e)
 	}
 	return entries, nil
