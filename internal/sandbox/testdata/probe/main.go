@@ -27,7 +27,7 @@ func main() {
 		try("run a program without a file", nil)
 	}
 	if len(os.Args) > 1 && os.Args[1] == "race" {
-		race(os.Args[2])
+		race(os.Args[2], os.Args[3])
 		return
 	}
 	if len(os.Args) > 1 && os.Args[1] == "wait" {
@@ -126,8 +126,13 @@ func main() {
 }
 
 // race is a server that looks where a path leads before it opens it, while something exchanges what is there: a file
-// inside, and a link to one outside. It prints how often it read each of them.
-func race(in string) {
+// inside, and a link to one outside. It goes on for some time, and at least some thousand times, and prints how often it read
+// each of them.
+func race(in, duration string) {
+	d, err := time.ParseDuration(duration)
+	if err != nil {
+		panic(err)
+	}
 	file, link := in+"/file", in+"/link"
 	go func() {
 		for {
@@ -135,7 +140,7 @@ func race(in string) {
 		}
 	}()
 	read := map[string]int{}
-	for range 4000 {
+	for i, end := 0, time.Now().Add(d); i < 4000 || time.Now().Before(end); i++ {
 		if real, err := filepath.EvalSymlinks(file); err != nil || !strings.HasPrefix(real, in+"/") {
 			continue
 		}
