@@ -109,6 +109,9 @@ func runSearchContent(c *call) (answer, error) {
 		err = errors.New("it is empty")
 	} else {
 		s.finder, err = newFinder(pattern, c.args.is("literal"), c.args.is("ignoreCase"))
+		if err != nil && !c.args.is("literal") {
+			err = fmt.Errorf("%w. It is read as an RE2 expression, which looks neither ahead nor behind; with literal it is a text", err)
+		}
 	}
 	if err != nil {
 		return answer{}, refuse(codeArguments, "The pattern %q cannot be used: %v.", clip(pattern, maxPatternShown), err)

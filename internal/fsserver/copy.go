@@ -88,7 +88,10 @@ func runCopyFile(c *call) (answer, error) {
 		o.Must = rootfs.Anything
 	}
 	_, err = c.fs.Replace(c.ctx, destination, o, func(w io.Writer, _ *os.File) error { return c.copyBounded(w, f) })
-	if err != nil {
+	switch {
+	case errors.Is(err, rootfs.Exists) && o.Must == rootfs.Absent:
+		return answer{}, refuse(rootfs.Exists, "Destination already exists: %s. With overwrite, a file is replaced.", show(c.real(destination)))
+	case err != nil:
 		return answer{}, c.explainWrite(destination, o, err)
 	}
 	return answer{text: copied}, nil
@@ -124,7 +127,7 @@ func (c *call) copyDirectory(source, destination string) (string, error) {
 		n.err = refuse(codeTooLarge, "it holds more than %d directories in each other, and one call copies no more", maxCopiedDepth)
 		return "", n.failed()
 	}
-	text := fmt.Sprintf("%d files, %d directories", n.files, n.directories)
+	text := plural(int64(n.files), "file", "files") + ", " + plural(int64(n.directories), "directory", "directories")
 	if left := n.left + n.entered - n.directories; left > 0 {
 		text += fmt.Sprintf("; left out: %d (symbolic links, special files, names that are not served)", left)
 	}

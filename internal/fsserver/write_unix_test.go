@@ -436,7 +436,7 @@ func TestSpecialFilesAreNotWritten(t *testing.T) {
 		{"edit_file", `{"path":"fifo","edits":[{"oldText":"x","newText":"y"}]}`, special},
 		{"edit_file", `{"path":"fifo","edits":[{"oldText":"x","newText":"y"}],"dryRun":true}`, special},
 		{"copy_file", `{"source":"fifo","destination":"new"}`, special},
-		{"copy_file", `{"source":"$W/R","destination":"$W/S/R"}`, "Successfully copied $W/R to $W/S/R: 0 files, 1 directories; left out: 2 (symbolic links, special files, names that are not served)"},
+		{"copy_file", `{"source":"$W/R","destination":"$W/S/R"}`, "Successfully copied $W/R to $W/S/R: 0 files, 1 directory; left out: 2 (symbolic links, special files, names that are not served)"},
 	} {
 		if got := w.use(call[0], call[1]); got != call[2] {
 			t.Errorf("%s %s:\n got %s\nwant %s", call[0], call[1], got, call[2])
@@ -503,10 +503,10 @@ func TestCopy(t *testing.T) {
 	}, Options{})
 	for _, tt := range []struct{ args, want string }{
 		{`{"source":"f","destination":"$W/S/f"}`, "Successfully copied f to $W/S/f"},
-		{`{"source":"f","destination":"$W/S/there"}`, "!Destination already exists: $W/S/there"},
+		{`{"source":"f","destination":"$W/S/there"}`, "!Destination already exists: $W/S/there. With overwrite, a file is replaced."},
 		{`{"source":"f","destination":"$W/S/there","overwrite":true}`, "Successfully copied f to $W/S/there"},
-		{`{"source":"f","destination":"f"}`, "!Destination already exists: $W/R/f"},
-		{`{"source":"f","destination":"dir"}`, "!Destination already exists: $W/R/dir"},
+		{`{"source":"f","destination":"f"}`, "!Destination already exists: $W/R/f. With overwrite, a file is replaced."},
+		{`{"source":"f","destination":"dir"}`, "!Destination already exists: $W/R/dir. With overwrite, a file is replaced."},
 		{`{"source":"$W/O/kept","destination":"$W/S/kept"}`, "Successfully copied $W/O/kept to $W/S/kept"},
 		{`{"source":"f","destination":"$W/O/f"}`, "!Access denied - the allowed directory $W/O is read-only: $W/O/f"},
 		{`{"source":"out","destination":"got"}`, "!Access denied - symlink target outside allowed directories, or missing: $W/R/out not in $W/R, $W/S, $W/O"},
@@ -622,7 +622,7 @@ func TestDeniedNamesAreNotChanged(t *testing.T) {
 			t.Errorf("%s %s:\n got %s\nwant %s", call[0], call[1], got, want)
 		}
 	}
-	if got := w.use("copy_file", `{"source":"dir","destination":"$W/S/copy"}`); !strings.HasSuffix(got, ": 1 files, 1 directories; left out: 1 (symbolic links, special files, names that are not served)") {
+	if got := w.use("copy_file", `{"source":"dir","destination":"$W/S/copy"}`); !strings.HasSuffix(got, ": 1 file, 1 directory; left out: 1 (symbolic links, special files, names that are not served)") {
 		t.Error(got)
 	}
 	w.holds("R", map[string]string{".env": "key", "dir/.env": "key", "dir/a": "a"})
