@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -62,14 +63,17 @@ func newConfinement(plan *config.Plan) (*confinement, error) {
 // caller closes, also after an error.
 func (c *confinement) start(ctx context.Context, r *running, command launch.Command, dir string) (launch.Command, error) {
 	c.run = r
-	if err := c.keepOwn(c.plan.Roots, nil); err != nil {
+	if err := c.keep(c.plan.Roots, nil); err != nil {
 		return command, err
 	}
 	for _, note := range c.open(c.plan.Roots) {
 		r.warn(note)
 	}
 	var err error
-	if c.tmp, err = os.MkdirTemp("", "rootbound-"+filepath.Base(r.name)+"-"); err != nil {
+	if c.tmp, err = os.MkdirTemp("", "rootbound-"+filepath.Base(r.name)+"-"); err == nil {
+		c.tmp, err = filepath.EvalSymlinks(c.tmp)
+	}
+	if err != nil {
 		return command, fmt.Errorf("making the server's directory for temporary files: %w", err)
 	}
 	if install, ok := command.Install(); ok {
@@ -78,9 +82,9 @@ func (c *confinement) start(ctx context.Context, r *running, command launch.Comm
 		}
 	}
 	if filled, err := command.Fill(c.plan.Roots); err == nil { // else there may be something to fill in later
-		needs, err := c.needs(filled, dir)
+		needs, err := c.needs(filled, c.plan.Roots, dir)
 		if err == nil {
-			err = c.keepOwn(c.plan.Roots, needs.Files)
+			err = c.keep(c.plan.Roots, needs.Files)
 		}
 		if err != nil {
 			return command, err
@@ -128,9 +132,9 @@ func (c *confinement) String() string {
 func (c *confinement) command(filled launch.Command, set roots.Set, dir string) (transport.Command, error) {
 	plan := c.plan
 	env, withheld := launch.Environment(os.Environ(), plan.AllowEnv.Value)
-	needs, err := c.needs(filled, dir)
+	needs, err := c.needs(filled, set, dir)
 	if err == nil {
-		err = c.keepOwn(set, needs.Files)
+		err = c.keep(set, needs.Files)
 	}
 	if err != nil {
 		return transport.Command{}, err
@@ -152,7 +156,11 @@ func (c *confinement) command(filled launch.Command, set roots.Set, dir string) 
 	policy.Rules = append(policy.Rules, sandbox.Rule{Path: c.tmp, Access: roots.ReadWrite})
 	for access, paths := range map[roots.Access][]string{roots.ReadOnly: plan.AllowRead.Value, roots.ReadWrite: plan.AllowWrite.Value} {
 		for _, path := range paths {
-			policy.Rules = append(policy.Rules, sandbox.Rule{Path: path, Access: access})
+			real, err := c.resolve(set, path)
+			if err != nil {
+				return transport.Command{}, err
+			}
+			policy.Rules = append(policy.Rules, sandbox.Rule{Path: real, Access: access})
 		}
 	}
 	env = append(env, "TMPDIR="+c.tmp)
@@ -176,8 +184,9 @@ func environment(env []string, values ...map[string]string) []string {
 }
 
 // needs finds what a command needs to run, besides its roots.
-func (c *confinement) needs(filled launch.Command, dir string) (launch.Needs, error) {
-	needs, err := filled.Needs(launch.Look{Dir: dir, Getenv: os.Getenv, Net: c.plan.Net.Value.Any()}, c.plan.AllowRun.Value...)
+func (c *confinement) needs(filled launch.Command, set roots.Set, dir string) (launch.Needs, error) {
+	look := launch.Look{Dir: dir, Getenv: os.Getenv, Net: c.plan.Net.Value.Any(), Writable: c.writable(set, "")}
+	needs, err := filled.Needs(look, c.plan.AllowRun.Value...)
 	if err != nil {
 		err = fmt.Errorf("finding what the confined server needs to run: %w", err)
 	}
@@ -217,6 +226,52 @@ func beneath(path, dir string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
+// writable says where the server can write, besides one directory.
+func (c *confinement) writable(set roots.Set, but string) func(dir string) bool {
+	var tops []string
+	for _, d := range set.Dirs() {
+		if d.Access&roots.Write != 0 {
+			tops = append(tops, d.Path)
+		}
+	}
+	for _, path := range c.plan.AllowWrite.Value {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			tops = append(tops, real)
+		}
+	}
+	return func(dir string) bool {
+		return slices.ContainsFunc(tops, func(top string) bool { return top != but && beneath(dir, top) })
+	}
+}
+
+// resolve returns the path without links. It refuses one that leads where the server wants: whoever can change a link may have
+// done so when it ran before.
+func (c *confinement) resolve(set roots.Set, path string) (string, error) {
+	real, _, err := launch.Resolve(path, nil)
+	if err != nil {
+		return "", fmt.Errorf("confining the server to %q: %w", path, err)
+	}
+	if _, through, err := launch.Resolve(path, c.writable(set, real)); err == nil && through != "" {
+		return "", withHint(fmt.Errorf("confining the server to %q: it is %q, because of the link %q, and the server can change that", path, real, through),
+			"where that is meant, write "+guard.ShellQuote(real))
+	}
+	return real, nil
+}
+
+// keep refuses to confine to what the server itself decides, and to what steers this program or its clients.
+func (c *confinement) keep(set roots.Set, needs []launch.Need) error {
+	paths := slices.Concat(c.plan.AllowRead.Value, c.plan.AllowWrite.Value)
+	for _, d := range set.Dirs() {
+		paths = append(paths, d.Spellings...)
+	}
+	for _, path := range paths {
+		if _, err := c.resolve(set, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return c.keepOwn(set, needs)
+}
+
 // keepOwn refuses roots and what a server needs, if in them lies what steers this program or its clients: the kernel cannot
 // take a part out of a directory again.
 func (c *confinement) keepOwn(set roots.Set, needs []launch.Need) error {
@@ -232,6 +287,11 @@ func (c *confinement) keepOwn(set roots.Set, needs []launch.Need) error {
 			if d, _, in := set.Match(path); in && d.Access != 0 {
 				return withHint(fmt.Errorf("confining the server to the root %q: %s is in it, at %q", d.Path, own.what, path),
 					"choose a narrower root: what is in a root is open to a confined server")
+			}
+			for _, allowed := range c.plan.AllowWrite.Value {
+				if real, err := filepath.EvalSymlinks(allowed); err == nil && beneath(path, real) {
+					return fmt.Errorf("letting the server write %q: %s is in it, at %q", allowed, own.what, path)
+				}
 			}
 			for _, n := range needs {
 				if beneath(path, n.Path) {

@@ -82,16 +82,24 @@ func (c *confinement) install(ctx context.Context, command launch.Command) error
 	if err != nil {
 		return err
 	}
+	dir, err := filepath.EvalSymlinks(command.Dir)
+	if err != nil {
+		return err
+	}
 	policy := sandbox.Policy{Net: sandbox.Net{All: true}, Rules: append(rulesOf(roots.Set{}, needs.Files),
-		sandbox.Rule{Path: command.Dir, Access: roots.ReadWrite}, sandbox.Rule{Path: c.tmp, Access: roots.ReadWrite})}
+		sandbox.Rule{Path: dir, Access: roots.ReadWrite}, sandbox.Rule{Path: c.tmp, Access: roots.ReadWrite})}
 	home, _ := os.UserHomeDir()
 	for _, path := range []string{filepath.Join(home, ".npmrc"), "/etc/npmrc", os.Getenv("NODE_EXTRA_CA_CERTS")} { // the registry, and who may use it
-		if _, err := os.Stat(path); err == nil {
-			policy.Rules = append(policy.Rules, sandbox.Rule{Path: path, Access: roots.ReadOnly})
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			policy.Rules = append(policy.Rules, sandbox.Rule{Path: real, Access: roots.ReadOnly})
 		}
 	}
 	for _, path := range c.plan.AllowRead.Value {
-		policy.Rules = append(policy.Rules, sandbox.Rule{Path: path, Access: roots.ReadOnly})
+		real, err := c.resolve(c.plan.Roots, path)
+		if err != nil {
+			return err
+		}
+		policy.Rules = append(policy.Rules, sandbox.Rule{Path: real, Access: roots.ReadOnly})
 	}
 	named := []string{"NODE_EXTRA_CA_CERTS", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"}
 	for _, v := range os.Environ() {

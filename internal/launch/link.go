@@ -28,6 +28,9 @@ func (f *finder) link(path string) {
 			name := make([]byte, min(p.Filesz, 4096))
 			if n, _ := p.ReadAt(name, 0); n > 0 {
 				linker := strings.TrimRight(string(name[:n]), "\x00")
+				if !isELF(linker) {
+					return
+				}
 				f.add(Need{Path: linker, Access: roots.Read, Execute: true, Why: "the dynamic linker"})
 				f.systemLibraries()
 			}
@@ -52,7 +55,7 @@ func (f *finder) link(path string) {
 	for _, name := range needed {
 		for _, dir := range append(dirs, "/usr/local/lib", "/usr/local/lib64") {
 			library, err := filepath.EvalSymlinks(filepath.Join(dir, name))
-			if err != nil {
+			if err != nil || !isELF(library) {
 				continue
 			}
 			f.add(Need{Path: library, Access: roots.Read, Why: "libraries"})
@@ -60,6 +63,16 @@ func (f *finder) link(path string) {
 			break
 		}
 	}
+}
+
+// isELF reports whether a file is a program or a library. What a program says that it is linked with need not be one.
+func isELF(path string) bool {
+	file, err := elf.Open(path)
+	if err != nil {
+		return false
+	}
+	file.Close()
+	return true
 }
 
 // systemLibraries adds the directories that the dynamic linker searches by itself, those of this architecture alone

@@ -20,6 +20,9 @@ type Look struct {
 	Getenv func(string) string
 	// Net adds what a program reads that connects to other hosts: whom to trust, and where names are looked up.
 	Net bool
+	// Writable says of a directory, by its path without links, whether what is started can write there; nil is nowhere. What
+	// lies there can be other than it was, so it does not decide what is opened elsewhere.
+	Writable func(dir string) bool
 	// Install says that the command is a package manager that is meant to install.
 	Install bool
 }
@@ -110,8 +113,8 @@ func (f *finder) network() {
 // add adds what is there. What is needed twice is needed with the rights of both.
 func (f *finder) add(n Need) {
 	if n.Path != "/proc/self" { // it is another directory for each process
-		real, err := filepath.EvalSymlinks(n.Path)
-		if err != nil {
+		real, ok := f.follow(n.Path)
+		if !ok {
 			return
 		}
 		n.Path = real
@@ -130,16 +133,32 @@ func (f *finder) add(n Need) {
 	f.needs.Files = append(f.needs.Files, n)
 }
 
+// follow returns what a path leads to. It is false where there is nothing, and where the program itself decides what: a
+// link in a place where it can write may lead elsewhere only to a program.
+func (f *finder) follow(path string) (string, bool) {
+	real, through, err := Resolve(path, f.look.Writable)
+	switch {
+	case err != nil:
+		return "", false
+	case through != "" && !runnable(real):
+		f.note("%s is not opened to the server, because the link %s leads to it, which the server can change: where it is meant, allow_read names it", real, through)
+		return "", false
+	}
+	return real, true
+}
+
+// runnable reports whether there is a file that can be run as a program.
+func runnable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
 func (f *finder) note(format string, args ...any) {
 	f.needs.Notes = append(f.needs.Notes, fmt.Sprintf(format, args...))
 }
 
 // lookPath finds a program as a shell does.
 func (f *finder) lookPath(name string) (string, error) {
-	runnable := func(path string) bool {
-		info, err := os.Stat(path)
-		return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
-	}
 	if strings.Contains(name, "/") {
 		path := f.from(name)
 		if !runnable(path) {
@@ -180,6 +199,9 @@ func (f *finder) program(path string, args []string, first bool) error {
 	if err != nil {
 		return fmt.Errorf("looking into the program %q: %w", path, bare(err))
 	}
+	if !runnable(real) {
+		return fmt.Errorf("looking into the program %q: it is no program", path)
+	}
 	head, err := beginning(real)
 	if err != nil {
 		return fmt.Errorf("looking into the program %q: %w", path, bare(err))
@@ -202,10 +224,26 @@ func (f *finder) program(path string, args []string, first bool) error {
 		if err := runner(programName(path)); err != nil && !f.look.Install {
 			return err
 		}
+		if f.look.Writable != nil && f.look.Writable(filepath.Dir(real)) { // it names a program, and no more
+			rest = append(rest[:envProgram(interpreter, rest)], path)
+		}
 		return f.program(interpreter, append(rest, args...), false)
 	}
 	f.link(real)
 	return f.runtime(name, path, real, args)
+}
+
+// envProgram returns how many of a first line's words say which program is run, besides the interpreter: with env, those
+// up to it.
+func envProgram(interpreter string, words []string) int {
+	if programName(interpreter) != "env" {
+		return 0
+	}
+	i := options(words, envValues, "").rest
+	for i < len(words) && strings.Contains(words[i], "=") {
+		i++
+	}
+	return min(i+1, len(words)-1)
 }
 
 // beginning returns the first line of a file, or a part of it.

@@ -63,7 +63,7 @@ func (f *finder) runtime(name, called, real string, args []string) error {
 		}
 		f.add(Need{Path: "/etc/gitconfig", Access: roots.Read, Why: "git"})
 	case "env":
-		o := options(args, "-u --unset -C --chdir", "")
+		o := options(args, envValues, "")
 		i := o.rest
 		for i < len(args) && strings.Contains(args[i], "=") {
 			i++
@@ -101,6 +101,8 @@ func (f *finder) set(name, value string) {
 // interpreters are programs whose first argument is what they run.
 var interpreters = regexp.MustCompile(`^(ruby|perl|php|java|lua|Rscript|tclsh|guile|dotnet|elixir|julia)[0-9.]*$`)
 
+const envValues = "-u --unset -C --chdir"
+
 const nodeValues = "-r --require --import --loader --experimental-loader -C --conditions -e --eval -p --print -c --config --env-file"
 
 // shell adds what a shell runs, where that is one program and its arguments.
@@ -133,8 +135,12 @@ func (f *finder) shell(args []string) error {
 // directory above with one of the marks, or the one it lies in; and where Node looks for modules above. A directory that
 // is too wide to be one of code, such as a home directory, is not taken: then it is the script alone.
 func (f *finder) packageOf(script string, marks ...string) {
-	path, err := filepath.EvalSymlinks(f.from(script))
+	path, through, err := Resolve(f.from(script), f.look.Writable)
 	if err != nil {
+		return
+	}
+	if through != "" {
+		f.note("what is around %s is not opened to the server, because the link %s leads to it, which the server can change: where it is meant, allow_read names it", path, through)
 		return
 	}
 	const why = "the server's own files"

@@ -482,7 +482,12 @@ func TestNothingIsStartedUnconfined(t *testing.T) {
 		{"no Landlock in the stage", func(o *guardOrder) { o.Masked = "stage" }, "confining the program: restricting files with Landlock: "},
 		{"a root that is gone", func(o *guardOrder) {
 			o.Policy.Rules = append(o.Policy.Rules, Rule{Path: "/nowhere", Access: roots.ReadOnly})
-		}, `confining the process to "/nowhere": stat /nowhere: no such file or directory`},
+		}, `confining the process to "/nowhere": no such file or directory`},
+		{"a root that became a link", func(o *guardOrder) {
+			in := o.Policy.Rules[0].Path
+			os.Symlink("../out", filepath.Join(in, "later"))
+			o.Policy.Rules = append(o.Policy.Rules, Rule{Path: filepath.Join(in, "later"), Access: roots.ReadOnly})
+		}, `: a link is on the way to it: too many levels of symbolic links`},
 		{"a program that may not be run", func(o *guardOrder) { o.Policy.Rules = o.Policy.Rules[:1] }, ": permission denied"},
 	}
 	if level, _ := Supported(); level.Landlock < 10 { // the one that can forbid UDP

@@ -40,8 +40,9 @@ import (
 )
 
 // Rule lets the process reach what is at Path, and, when that is a directory, everything beneath it. Reading is reading
-// files and listing directories. Links in Path are followed. Writing includes taking names away, because a file that is
-// replaced in one step takes one away; only directories can be removed with roots.Delete alone.
+// files and listing directories. For Restrict links in Path are followed; a program is not started when there is one, since
+// another program may have put it there meanwhile: only /proc/self is known. Writing includes taking names away, because a
+// file that is replaced in one step takes one away; only directories can be removed with roots.Delete alone.
 type Rule struct {
 	Path   string
 	Access roots.Access

@@ -68,10 +68,12 @@ func (o order) landlock() error {
 			file = unixFile
 		}
 	}
-	rules, err := landlockRules(o.Policy.Rules, file, dir)
+	// A program that runs meanwhile may be able to put a link where a directory was.
+	rules, done, err := landlockRules(o.Policy.Rules, file, dir, unix.RESOLVE_NO_SYMLINKS)
 	if err != nil {
 		return err
 	}
+	defer done()
 	config := o.Level.config()
 	if o.Policy.Net.All {
 		config.HandledAccessNet = 0

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
@@ -65,10 +66,11 @@ func Restrict(rules []Rule) (Level, error) {
 	if err != nil {
 		return Level{}, err
 	}
-	list, err := landlockRules(rules, 0, 0)
+	list, done, err := landlockRules(rules, 0, 0, 0)
 	if err != nil {
 		return Level{}, err
 	}
+	defer done()
 	_, _ = time.Now().Zone() // the zone is read from a file when it is first asked for
 	if err := level.config().Restrict(list...); err != nil {
 		return Level{}, fmt.Errorf("confining the process: %w", err)
@@ -79,24 +81,55 @@ func Restrict(rules []Rule) (Level, error) {
 // config forbids exactly what the version can, and is an error on a kernel that cannot.
 func (l Level) config() landlock.Config { return versions[l.Landlock-oldest] }
 
-// landlockRules makes the kernel's rules. What is writable gets also the rights of files and directories that are given.
-func landlockRules(rules []Rule, file, dir landlock.AccessFSSet) ([]landlock.Rule, error) {
-	var list []landlock.Rule
-	for _, r := range rules {
-		rights, err := rightsOf(r, file, dir)
-		if err != nil {
-			return nil, fmt.Errorf("confining the process to %q: %w", r.Path, err)
-		}
-		if rights != 0 {
-			list = append(list, landlock.PathAccess(rights, r.Path))
+// landlockRules makes the kernel's rules, which hold until done is called. What is writable gets also the rights of files
+// and directories that are given. Resolve says, in the words of openat2, how paths are followed.
+func landlockRules(rules []Rule, file, dir landlock.AccessFSSet, resolve uint64) (list []landlock.Rule, done func(), err error) {
+	var open []*os.File
+	done = func() {
+		for _, f := range open {
+			f.Close()
 		}
 	}
-	return list, nil
+	for _, r := range rules {
+		f, err := openRule(r.Path, resolve)
+		if err != nil {
+			done()
+			return nil, nil, fmt.Errorf("confining the process to %q: %w", r.Path, err)
+		}
+		open = append(open, f)
+		rights, err := rightsOf(f, r, file, dir)
+		if err != nil {
+			done()
+			return nil, nil, fmt.Errorf("confining the process to %q: %w", r.Path, err)
+		}
+		if rights != 0 {
+			list = append(list, landlock.PathAccess(rights, fmt.Sprintf("/proc/self/fd/%d", f.Fd())))
+		}
+	}
+	return list, done, nil
+}
+
+// openRule opens what a rule is about, and nothing that takes its place after that.
+func openRule(path string, resolve uint64) (*os.File, error) {
+	if rest, ok := strings.CutPrefix(path, "/proc/self"); ok { // a link that is always followed
+		path = fmt.Sprintf("/proc/%d%s", os.Getpid(), rest)
+	}
+	for {
+		fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: resolve})
+		switch {
+		case err == nil:
+			return os.NewFile(uintptr(fd), path), nil
+		case errors.Is(err, unix.ELOOP):
+			return nil, fmt.Errorf("a link is on the way to it: %w", err)
+		case !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EAGAIN): // something was renamed meanwhile
+			return nil, err
+		}
+	}
 }
 
 // rightsOf returns the kernel's rights for a rule: for a file only those that a file can have, or the kernel refuses it.
-func rightsOf(r Rule, writableFile, writableDir landlock.AccessFSSet) (landlock.AccessFSSet, error) {
-	info, err := os.Stat(r.Path)
+func rightsOf(f *os.File, r Rule, writableFile, writableDir landlock.AccessFSSet) (landlock.AccessFSSet, error) {
+	info, err := f.Stat()
 	if err != nil {
 		return 0, err
 	}
