@@ -79,8 +79,12 @@ Exit codes: 0 nothing waits, 1 error, 2 wrong usage, 3 something waits.`,
 			RunE:              func(_ *cobra.Command, args []string) error { return a.reviewPins(file, args) },
 		},
 		&cobra.Command{
-			Use:               "accept SERVER [NAME…]",
-			Short:             "Pin what is held, after it was reviewed",
+			Use:   "accept SERVER [NAME…]",
+			Short: "Pin what is held, after it was reviewed",
+			Long: `Pin what is held of a server, all of it or the tools, prompts and templates that are named. Only what was shown by
+` + "`rootbound pins review`" + `, as it is now, is accepted.`,
+			Example: `  rootbound pins review filesystem
+  rootbound pins accept filesystem read_file`,
 			Args:              usageArgs(cobra.MinimumNArgs(1)),
 			ValidArgsFunction: a.completePins(&file, 0),
 			RunE:              func(_ *cobra.Command, args []string) error { return a.acceptPins(file, args) },
@@ -88,7 +92,9 @@ Exit codes: 0 nothing waits, 1 error, 2 wrong usage, 3 something waits.`,
 		&cobra.Command{
 			Use:   "forget SERVER [NAME…]",
 			Short: "Forget what is pinned, so that it is pinned anew when it is seen next",
-			Args:  usageArgs(cobra.MinimumNArgs(1)), ValidArgsFunction: a.completePins(&file, 0),
+			Long: `Forget what is pinned of a server, and what waits: all of it, or the tools, prompts and templates that are named. What the
+server says next is pinned as if it were seen for the first time, without a review.`,
+			Args: usageArgs(cobra.MinimumNArgs(1)), ValidArgsFunction: a.completePins(&file, 0),
 			RunE: func(_ *cobra.Command, args []string) error { return a.forgetPins(file, args) },
 		},
 	)
