@@ -25,10 +25,7 @@ const starts = 41
 func start(b *bench) ([]result, error) {
 	server := []string{"/bin/sh", "-c", lightServer}
 	guarded := append([]string{b.guard, "run", "--root", b.root, "--log", filepath.Join(b.dir, "log"), "--"}, server...)
-	// Confined, to the roots and to what a shell needs to run.
-	held := append([]string{b.guard, "run", "--confine", "--root", b.root, "--log", filepath.Join(b.dir, "log"), "--"}, server...)
-	confines := b.confines()
-	var alone, behind, confined, more, inits []float64
+	var alone, behind, inits []float64
 	for range starts {
 		for _, s := range []struct {
 			args []string
@@ -40,37 +37,17 @@ func start(b *bench) ([]result, error) {
 			}
 			*s.took = append(*s.took, float64(d)/1e6)
 		}
-		if confines {
-			d, err := b.firstByte(held)
-			if err != nil {
-				return nil, fmt.Errorf("starting %q: %w", held, err)
-			}
-			confined = append(confined, float64(d)/1e6)
-			more = append(more, confined[len(confined)-1]-behind[len(behind)-1])
-		}
 		ms, err := b.initTime()
 		if err != nil {
 			return nil, err
 		}
 		inits = append(inits, ms)
 	}
-	list := []result{
+	return []result{
 		summary("server alone, to its first byte", "ms", alone),
 		summary("server behind the guard, to its first byte", "ms", behind).within(10),
-	}
-	if confines {
-		list = append(list, summary("confined server behind the guard, to its first byte", "ms", confined),
-			summary("what confinement adds", "ms", more).within(10))
-	}
-	return append(list,
 		summary("all inits of the guard (GODEBUG=inittrace=1)", "ms", inits).within(2),
-	), nil
-}
-
-// confines reports whether the guard can confine on this system.
-func (b *bench) confines() bool {
-	out, _ := exec.Command(b.guard, "run", "--confine", "--root", b.root, "--log", "off", "--", "true").CombinedOutput()
-	return !bytes.Contains(out, []byte("confining the server, as --confine wants"))
+	}, nil
 }
 
 // firstByte starts a command that finds initialize on its input, and returns how long its first byte took.
