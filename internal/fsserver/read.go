@@ -116,10 +116,10 @@ func (c *call) readText(arg string, head, tail float64) (string, error) {
 		return "", nil
 	case head > 0:
 		asked = fmt.Sprintf("head %v", head)
-		text, err = firstLines(c.ctx, f, count(math.Ceil(head)), make([]byte, block))
+		text, err = firstLines(c.ctx, f, count(math.Ceil(head)), make([]byte, firstBlock))
 	case tail >= 1:
 		asked = fmt.Sprintf("tail %v", tail)
-		text, err = lastLines(c.ctx, f, size, count(math.Trunc(tail)), make([]byte, block))
+		text, err = lastLines(c.ctx, f, size, count(math.Trunc(tail)), make([]byte, firstBlock))
 	case size > maxText:
 		err = errTooLong
 	default:
@@ -148,8 +148,12 @@ func (c *call) partialReads() string {
 	return "head or tail, or with " + readLines.name
 }
 
-// block is how much of a file is read between two looks at whether the client still waits, in bytes.
-const block = 64 << 10
+const (
+	// block is how much of a file is read between two looks at whether the client still waits, in bytes.
+	block = 64 << 10
+	// firstBlock is the same for a few lines, which are mostly short.
+	firstBlock = 16 << 10
+)
 
 // errTooLong: more than maxText bytes.
 var errTooLong = errors.New("too long")
@@ -194,20 +198,18 @@ func firstLines(ctx context.Context, r io.Reader, n int64, buf []byte) ([]byte, 
 			return nil, err
 		}
 		got, err := r.Read(buf)
-		for part := buf[:got]; len(part) > 0; {
-			i := bytes.IndexByte(part, '\n')
-			if i >= 0 {
-				n--
-			}
-			if i >= 0 && n == 0 {
-				return bounded(append(text, part[:i]...))
-			}
+		part := buf[:got]
+		for end := 0; ; {
+			i := bytes.IndexByte(part[end:], '\n')
 			if i < 0 {
-				i = len(part) - 1
+				break
 			}
-			text = append(text, part[:i+1]...)
-			part = part[i+1:]
+			if n--; n == 0 {
+				return bounded(append(text, part[:end+i]...))
+			}
+			end += i + 1
 		}
+		text = append(text, part...)
 		switch {
 		case err == io.EOF:
 			return bounded(bytes.TrimSuffix(text, []byte("\n")))
