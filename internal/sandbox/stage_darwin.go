@@ -45,15 +45,24 @@ func (p Policy) Stage(path string, args, env []string) (*Stage, error) {
 		return nil, err
 	}
 	self, err := os.Executable()
+	if err == nil {
+		self, err = filepath.EvalSymlinks(self)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("finding this program: %w", err)
 	}
 	// The stage is confined from its beginning: it has to be run, too.
 	p.Rules = append(slices.Clone(p.Rules), Rule{Path: self, Access: roots.Read, Execute: true})
 	for i, r := range p.Rules {
-		if p.Rules[i].Path, err = filepath.EvalSymlinks(r.Path); err != nil {
+		// The kernel compares the rule with where a file really is: a link that comes later leads outside.
+		real, err := filepath.EvalSymlinks(r.Path)
+		switch {
+		case err != nil:
 			return nil, fmt.Errorf("confining the process to %q: %w", r.Path, err)
+		case real != filepath.Clean(r.Path):
+			return nil, fmt.Errorf("confining the process to %q: a link is on the way to it: it is %q", r.Path, real)
 		}
+		p.Rules[i].Path = real
 	}
 	profile, err := p.profile(func(path string) bool {
 		info, err := os.Stat(path)
