@@ -43,7 +43,7 @@ func (a *app) runCommand() *cobra.Command {
 
 The server is told the roots, whatever the client says of them; every path that a request names is checked before the
 server gets the request; links in answers that lead outside are taken out; everything is logged. Checking stops honest
-mistakes: a server that means harm can read what your user can read, unless --confine lets the kernel hold it (Linux).
+mistakes: a server that means harm can read what your user can read, unless --confine lets the kernel hold it.
 
 Which directories: --root and --ro; else the configuration file; else the directory arguments of a known filesystem
 server; else the project of the working directory. In COMMAND {roots}, {root} and {root:NAME} are filled from them, and
