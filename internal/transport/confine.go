@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"time"
 
 	"github.com/rootbound/rootbound/internal/sandbox"
 )
@@ -37,14 +39,53 @@ func Run(ctx context.Context, c Command, out *os.File) error {
 		return fmt.Errorf("starting the watcher of %q: %w", c.Args[0], err)
 	}
 	defer group.close()
+	said, err := newRelay(out)
+	if err != nil {
+		return fmt.Errorf("making a pipe from %q: %w", c.Args[0], err)
+	}
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = c.Env, c.Dir, out, out
-	if _, err := startConfined(group, cmd, *c.Confine); err != nil {
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = c.Env, c.Dir, said.in, said.in
+	_, err = startConfined(group, cmd, *c.Confine)
+	said.in.Close()
+	if err != nil {
 		return fmt.Errorf("starting %q: %w", c.Args[0], err)
 	}
+	defer said.wait()
 	defer context.AfterFunc(ctx, group.kill)()
 	if err := cmd.Wait(); err != nil {
 		return fmt.Errorf("running %q: %w", c.Args[0], errors.Join(err, context.Cause(ctx)))
 	}
 	return nil
 }
+
+// relay passes on what a confined program says on its standard error. The program gets a pipe: from a terminal of ours it
+// could read what is typed there, whatever it may open, and it could cut a file.
+type relay struct {
+	in   *os.File // for the program; closed here when it has it
+	done chan struct{}
+}
+
+func newRelay(to *os.File) (*relay, error) {
+	r, w, err := pipe()
+	if err != nil {
+		return nil, err
+	}
+	l := &relay{w, make(chan struct{})}
+	go func() {
+		defer close(l.done)
+		defer r.Close()
+		io.Copy(to, r)
+		io.Copy(io.Discard, r) // where nobody takes it, the program goes on all the same
+	}()
+	return l, nil
+}
+
+// wait waits until the last of it was passed on, but not for long: somebody else may hold the pipe open.
+func (l *relay) wait() {
+	select {
+	case <-l.done:
+	case <-time.After(lastWords):
+	}
+}
+
+const lastWords = 200 * time.Millisecond

@@ -397,6 +397,7 @@ type child struct {
 	stdin  io.Closer
 	stdout *os.File
 	out    *wire.Writer
+	said   *relay        // of a confined one; nil otherwise
 	exited chan struct{} // the process was waited for
 	exit   *ExitError    // after exited
 	forced atomic.Bool   // we ended it
@@ -441,13 +442,16 @@ func startChild(command Command, o ProcessOptions) (*child, error) {
 		}
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdinR, stdoutW, o.Stderr
+	var said *relay
 	if command.Confine == nil {
 		err = guard.start(cmd)
-	} else {
+	} else if said, err = newRelay(o.Stderr); err == nil {
+		cmd.Stderr = said.in
 		var level sandbox.Level
 		if level, err = startConfined(guard, cmd, *command.Confine); err == nil && o.Confined != nil {
 			o.Confined(level)
 		}
+		said.in.Close()
 	}
 	stdinR.Close()
 	stdoutW.Close()
@@ -458,7 +462,7 @@ func startChild(command Command, o ProcessOptions) (*child, error) {
 		return nil, fmt.Errorf("starting the server %q: %w", command.Args[0], err)
 	}
 	c := &child{
-		cmd: cmd, guard: guard, stdin: stdinW, stdout: stdoutR, out: wire.NewWriter(stdinW),
+		cmd: cmd, guard: guard, stdin: stdinW, stdout: stdoutR, out: wire.NewWriter(stdinW), said: said,
 		exited: make(chan struct{}), gone: make(chan struct{}),
 	}
 	go func() {
@@ -480,6 +484,9 @@ func (c *child) wait(grace time.Duration) *ExitError {
 	}
 	c.stdout.Close()
 	c.guard.close()
+	if c.said != nil {
+		c.said.wait()
+	}
 	return c.exit
 }
 

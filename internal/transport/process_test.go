@@ -17,9 +17,14 @@ import (
 
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/mcptest"
+	"github.com/rootbound/rootbound/internal/sandbox"
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == sandbox.Argument {
+		fmt.Fprintln(os.Stderr, sandbox.Enter())
+		os.Exit(1)
+	}
 	if path := os.Getenv("TRANSPORT_TEST_GUARD"); path != "" {
 		os.Exit(guardMain(path))
 	}
