@@ -18,7 +18,9 @@ package egress
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -104,10 +106,11 @@ func isName(s string) bool {
 	return last[0] < '0' || last[0] > '9'
 }
 
-// refused are the networks that a name must not lead to, besides those that netip knows.
+// refused are the networks that a name must not lead to, besides those that netip knows. 168.63.129.16 is where the
+// machines of Azure find their metadata.
 var refused = prefixes(
-	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "240.0.0.0/4",
-	"::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2002::/16", "fec0::/10",
+	"0.0.0.0/8", "100.64.0.0/10", "168.63.129.16/32", "192.0.0.0/24", "198.18.0.0/15", "240.0.0.0/4",
+	"::/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2002::/16", "fec0::/10",
 )
 
 func prefixes(texts ...string) []netip.Prefix {
@@ -130,5 +133,12 @@ func public(ip netip.Addr) bool {
 			return false
 		}
 	}
-	return true
+	own, err := interfaces()
+	return err == nil && !slices.ContainsFunc(own, func(a net.Addr) bool {
+		p, err := netip.ParsePrefix(a.String())
+		return err != nil || p.Addr().Unmap() == ip
+	})
 }
+
+// interfaces returns the addresses of this machine as they are now.
+var interfaces = net.InterfaceAddrs

@@ -80,10 +80,40 @@ func TestPublic(t *testing.T) {
 		"127.0.0.1", "127.9.9.9", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.100.100.200", "0.0.0.0", "0.1.2.3",
 		"224.0.0.1", "255.255.255.255", "240.0.0.1", "198.18.0.1", "192.0.0.192", "::1", "::", "::ffff:127.0.0.1", "::ffff:169.254.169.254",
 		"::7f00:1", "fe80::1", "fe80::1%1", "fd00:ec2::254", "fec0::1", "ff02::1", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1", "2001::1",
+		"168.63.129.16", "::ffff:0:a9fe:a9fe",
 	} {
 		if public(netip.MustParseAddr(s)) {
 			t.Errorf("%s is public", s)
 		}
+	}
+}
+
+// A machine with an address of the internet serves at it what it serves at the others.
+func TestPublicAddressesOfThisMachine(t *testing.T) {
+	before := interfaces
+	t.Cleanup(func() { interfaces = before })
+	own := func(texts ...string) {
+		interfaces = func() ([]net.Addr, error) {
+			var list []net.Addr
+			for _, text := range texts {
+				ip, prefix, err := net.ParseCIDR(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				list = append(list, &net.IPNet{IP: ip, Mask: prefix.Mask})
+			}
+			return list, nil
+		}
+	}
+	own("127.0.0.1/8", "9.9.9.9/24", "2620:fe::fe/64")
+	for s, want := range map[string]bool{"9.9.9.9": false, "::ffff:9.9.9.9": false, "2620:fe::fe": false, "9.9.9.10": true, "2620:fe::9": true} {
+		if got := public(netip.MustParseAddr(s)); got != want {
+			t.Errorf("%s is public: %v, want %v", s, got, want)
+		}
+	}
+	own("127.0.0.1/8")
+	if !public(netip.MustParseAddr("9.9.9.9")) {
+		t.Error("an address of another machine is not public")
 	}
 }
 
