@@ -16,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/rootbound/rootbound/internal/wire"
 	"github.com/rootbound/rootbound/rootfs"
 )
 
@@ -36,11 +37,13 @@ var searchContent = tool{
 		{name: "contextLines", schema: schema{kind: "number", value: "0"}.says("How many lines to show before and after each match")},
 		{name: "maxResults", schema: schema{kind: "number", value: strconv.Itoa(defaultResults)}.says("How many matching lines to show")},
 		ignoreParam(true),
+		cursorParam,
 	},
 	annotations: readOnly,
 	output: `"type":"object","properties":{"content":{"type":"string"},"matches":{"type":"integer","description":"Lines that match"},` +
 		`"files":{"type":"integer","description":"Files that have them"},"searched":{"type":"integer","description":"Files that were searched"},` +
-		`"complete":{"type":"boolean","description":"Everything was searched and is shown"}},` +
+		`"complete":{"type":"boolean","description":"Everything, with a cursor everything behind it, was searched and is shown"},` +
+		`"cursor":{"type":"string","description":"To go on with, when lines that match are not shown"}},` +
 		`"required":["content","matches","files","searched","complete"],"additionalProperties":false}`,
 	extra: true,
 	run:   runSearchContent,
@@ -67,6 +70,7 @@ type search struct {
 	sieve         *sieve
 	include       excludes
 	context, most int
+	last          place // behind which it begins
 
 	buffers chan *searchBuffer // as many as files are searched at once
 
@@ -74,6 +78,31 @@ type search struct {
 	found []foundFile // the first by path, with most matches in all, and what is behind them in the last file
 
 	matches, files, searched, binary, unreadable, protected, closed, ignored, longLines, pieced atomic.Int64
+}
+
+// place is a line of a file.
+type place struct {
+	path string // beneath the start
+	line int64
+}
+
+func (p place) cursor() string { return cursorAt(p.path + ":" + strconv.FormatInt(p.line, 10)) }
+
+// lastPlace returns the place that the cursor of a search has, the zero place when there is no cursor.
+func (c *call) lastPlace() (p place, err error) {
+	last, err := c.cursor()
+	if err != nil || last == "" {
+		return p, err
+	}
+	at := strings.LastIndexByte(last, ':')
+	if at < 0 {
+		return p, c.badCursor()
+	}
+	if p.line, err = strconv.ParseInt(last[at+1:], 10, 64); err != nil || p.line < 1 {
+		return p, c.badCursor()
+	}
+	p.path = last[:at]
+	return p, nil
 }
 
 // foundFile is a file with matches.
@@ -117,6 +146,9 @@ func runSearchContent(c *call) (answer, error) {
 		return answer{}, refuse(codeArguments, "The pattern %q cannot be used: %v.", clip(pattern, maxPatternShown), err)
 	}
 	if s.include, err = compileIncludes(c.args.list("includePatterns")); err != nil {
+		return answer{}, err
+	}
+	if s.last, err = c.lastPlace(); err != nil {
 		return answer{}, err
 	}
 	if err := c.turn.take(c.ctx, c.turns.walks); err != nil {
@@ -191,12 +223,14 @@ func (s *search) visit(d *rootfs.Directory) []rootfs.Entry {
 		at.sieved, at.include = s.sieve.in(d, above.sieved), s.include.beneath(above.include, path.Base(d.Path))
 	}
 	d.Value = at
+	first := upTo(d.Path, s.last.path)
 	var enter []rootfs.Entry
 	var files []string
 	for _, e := range d.Entries {
 		switch {
 		case s.ctx.Err() != nil:
 			return nil
+		case e.Name < first, e.Name == first && e.Type.IsRegular() && path.Join(d.Path, first) != s.last.path: // before the cursor
 		case !e.Type.IsDir() && !e.Type.IsRegular(), s.sieve.excludes.matches(at.sieved.excludes, e.Name):
 		case e.Type.IsRegular() && len(s.include) > 0 && !s.include.matches(at.include, e.Name):
 		case at.sieved.ignoring.ignores(e):
@@ -248,7 +282,11 @@ func (s *search) searchFile(file *os.File, name string) {
 		b = &searchBuffer{scan: scan{finder: s.finder}}
 	}
 	defer func() { s.buffers <- b }()
-	lines, count, err := s.lines(file, b, s.room(name))
+	skip := int64(0)
+	if name == s.last.path {
+		skip = s.last.line
+	}
+	lines, count, err := s.lines(file, b, skip, s.room(name))
 	switch {
 	case err == errBinary:
 		s.binary.Add(1)
@@ -266,8 +304,8 @@ func (s *search) searchFile(file *os.File, name string) {
 
 var errBinary = errors.New("binary file")
 
-// lines searches a file, and returns the first lines that match, up to so many, and how many there are.
-func (s *search) lines(file io.ReaderAt, b *searchBuffer, most int) (lines []foundLine, count int64, err error) {
+// lines searches a file behind a line, and returns the first lines that match, up to so many, and how many there are.
+func (s *search) lines(file io.ReaderAt, b *searchBuffer, behind int64, most int) (lines []foundLine, count int64, err error) {
 	var (
 		held    int        // bytes in the block
 		offset  int64      // of the block in the file
@@ -308,8 +346,8 @@ func (s *search) lines(file io.ReaderAt, b *searchBuffer, most int) (lines []fou
 			}
 			line += int64(bytes.Count(text[at:start], newline))
 			at, from = start, after
-			if line == counted {
-				continue // another piece of the same line
+			if line <= max(counted, behind) {
+				continue // it can be another piece of the same line
 			}
 			counted = line
 			count++
@@ -463,7 +501,7 @@ func comparePaths(a, b string) int {
 // answer writes what was found, and what was not searched or is not shown.
 func (s *search) answer(w walked) answer {
 	var b strings.Builder
-	shown, shownFiles := int64(0), 0
+	shown, last := int64(0), s.last
 	for _, f := range s.found {
 		if b.Len() > maxList {
 			break
@@ -472,11 +510,17 @@ func (s *search) answer(w walked) answer {
 			b.WriteString("\n")
 		}
 		b.WriteString(show(joined(w.start, f.path)) + "\n")
-		shownFiles++
-		shown += writeLines(&b, f.lines)
+		n := writeLines(&b, f.lines)
+		shown += int64(n)
+		last = place{f.path, f.lines[n-1].number}
 	}
-	if b.Len() == 0 {
+	anew := s.last == place{}
+	switch {
+	case b.Len() > 0:
+	case anew:
 		b.WriteString("No matches found\n")
+	default:
+		b.WriteString("No more matches found\n")
 	}
 	b.WriteByte('\n')
 	note := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -487,8 +531,13 @@ func (s *search) answer(w walked) answer {
 	} else {
 		note("%s searched.", plural(s.searched.Load(), "file", "files"))
 	}
+	if !anew {
+		note("Only what is behind the cursor is counted.")
+	}
+	var cursor []byte
 	if shown < matches {
-		note("Shown are the first %d by path. Narrow the search, or ask for more with maxResults.", shown)
+		note("Shown are the first %d by path. Narrow the search, or ask for more with maxResults.%s", shown, s.goOn(last.cursor()))
+		cursor = wire.AppendQuote([]byte(`,"cursor":`), last.cursor())
 	}
 	switch {
 	case late:
@@ -522,19 +571,18 @@ func (s *search) answer(w walked) answer {
 		note("Lines longer than %d bytes were searched in pieces.", searchBlock)
 	}
 	complete := !late && !w.Cut && shown == matches && s.unreadable.Load() == 0 && w.Unreadable == s.closed.Load() && w.TooDeep == 0
-	return answer{
-		text:    strings.TrimSuffix(b.String(), "\n"),
-		members: fmt.Appendf(nil, `,"matches":%d,"files":%d,"searched":%d,"complete":%t`, matches, files, s.searched.Load(), complete),
-	}
+	members := fmt.Appendf(nil, `,"matches":%d,"files":%d,"searched":%d,"complete":%t`, matches, files, s.searched.Load(), complete)
+	return answer{text: strings.TrimSuffix(b.String(), "\n"), members: append(members, cursor...)}
 }
 
 // writeLines writes the lines of a file with their numbers: ":" behind that of a line that matches, "-" behind that of another,
-// and "--" where lines are left out between two of them, if there is context. It returns how many of the lines it has written.
-func writeLines(b *strings.Builder, lines []foundLine) (n int64) {
+// and "--" where lines are left out between two of them, if there is context. It returns how many of the lines it has written,
+// at least one.
+func writeLines(b *strings.Builder, lines []foundLine) (n int) {
 	last := int64(0)
 	context := slices.ContainsFunc(lines, func(l foundLine) bool { return l.before != nil || l.after != nil })
 	for i, l := range lines {
-		if b.Len() > maxList {
+		if i > 0 && b.Len() > maxList {
 			return n
 		}
 		first := l.number - int64(len(l.before))

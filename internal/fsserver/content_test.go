@@ -139,7 +139,7 @@ Not searched: 4 entries that ignore files name (gitignore: false searches them),
 		{
 			"the first ones", `{"path":"DIR","pattern":"hello","maxResults":2,"includePatterns":["*.txt","*.md"]}`,
 			"DIR/README.md\n1:hello, wörld\n\nDIR/latin1.txt\n1:caf\ufffd hello\n\n5 lines match in 3 files; 3 files searched.\n" +
-				"Shown are the first 2 by path. Narrow the search, or ask for more with maxResults.\n" +
+				"Shown are the first 2 by path. Narrow the search, or ask for more with maxResults. To go on, call again with \"cursor\":\"latin1.txt:1\".\n" +
 				"Not searched: 2 entries that ignore files name (gitignore: false searches them).",
 		},
 		{
@@ -174,7 +174,7 @@ func TestSearchContentCounts(t *testing.T) {
 	dir := project(t, map[string]string{"a": "x\nx\n", "b": "x\n", "c": "y"})
 	s := newServer(t)
 	for maxResults, want := range map[int]string{
-		1: `{"matches":3,"files":2,"searched":3,"complete":false}`,
+		1: `{"matches":3,"files":2,"searched":3,"complete":false,"cursor":"a:1"}`,
 		3: `{"matches":3,"files":2,"searched":3,"complete":true}`,
 	} {
 		params := fmt.Sprintf(`{"name":"search_content","arguments":{"path":%s,"pattern":"x","maxResults":%d}}`, quoteJSON(dir), maxResults)

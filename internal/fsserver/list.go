@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf16"
@@ -26,13 +27,20 @@ var listDirectory = tool{
 	description: "List what is in a directory, one name a line, with [DIR] before the name of a directory and [FILE] before every " +
 		"other. What is in its subdirectories is not listed. A name that cannot be written as text comes as a file:// URI, which " +
 		"every tool takes as a path. " + onlyWithin,
-	params:      []param{aPath},
+	params:      []param{aPath, cursorParam},
 	annotations: readOnly,
 	run:         runListDirectory,
 }
 
 // runListDirectory lists one directory, by name.
 func runListDirectory(c *call) (answer, error) {
+	last, err := c.cursor()
+	switch {
+	case err != nil:
+		return answer{}, err
+	case strings.Contains(last, "/"):
+		return answer{}, c.badCursor()
+	}
 	var entries []rootfs.Entry
 	path, err := c.at(opScandir, c.args.text("path"), func(path string) (err error) {
 		entries, err = c.fs.ReadDir(path)
@@ -42,16 +50,21 @@ func runListDirectory(c *call) (answer, error) {
 		return answer{}, err
 	}
 	uri := func(name string) string { return roots.FileURI(filepath.Join(c.real(path), name)) }
-	return answer{text: list(entries, maxList, uri)}, nil
+	at, found := slices.BinarySearchFunc(entries, last, compareName)
+	if found {
+		at++
+	}
+	return answer{text: c.list(entries[at:], maxList, uri)}, nil
 }
 
 // list writes the names one a line, up to about a number of bytes, and how many are left out. A name that is not text is
 // written as uri has it.
-func list(entries []rootfs.Entry, most int, uri func(name string) string) string {
+func (c *call) list(entries []rootfs.Entry, most int, uri func(name string) string) string {
 	var text strings.Builder
 	for i, e := range entries {
 		if text.Len() >= most {
-			fmt.Fprintf(&text, "\n%s not listed, because one answer carries at most %d bytes of them.", plural(int64(len(entries)-i), "more name is", "more names are"), most)
+			fmt.Fprintf(&text, "\n%s not listed, because one answer carries at most %d bytes of them.%s",
+				plural(int64(len(entries)-i), "more name is", "more names are"), most, c.goOn(cursorAt(entries[i-1].Name)))
 			break
 		}
 		if i > 0 {
@@ -78,9 +91,15 @@ var listDirectoryWithSizes = tool{
 	params: []param{
 		aPath,
 		{name: "sortBy", schema: schema{kind: "string", description: "Sort by name, or by size, the largest first", value: `"name"`, options: []string{"name", "size"}}},
+		cursorParam,
 	},
 	annotations: readOnly,
 	run: func(c *call) (answer, error) {
+		bySize := c.args.text("sortBy") == "size"
+		last, err := c.sizedCursor(bySize)
+		if err != nil {
+			return answer{}, err
+		}
 		var entries []sizedEntry
 		w, err := c.walk(c.args.text("path"), rootfs.WalkOptions{MaxDepth: 1}, func(context.Context, string) (func(*rootfs.Directory) []rootfs.Entry, error) {
 			return func(d *rootfs.Directory) []rootfs.Entry {
@@ -91,12 +110,43 @@ var listDirectoryWithSizes = tool{
 		if err != nil {
 			return answer{}, err
 		}
-		if c.args.text("sortBy") == "size" {
-			slices.SortStableFunc(entries, func(a, b sizedEntry) int { return cmp.Compare(b.size, a.size) })
+		order := func(a, b sizedEntry) int {
+			if bySize && a.size != b.size {
+				return cmp.Compare(b.size, a.size)
+			}
+			return compareName(a.Entry, b.Name)
+		}
+		slices.SortFunc(entries, order)
+		from := 0
+		if last != nil {
+			var found bool
+			if from, found = slices.BinarySearchFunc(entries, *last, order); found {
+				from++
+			}
 		}
 		uri := func(name string) string { return roots.FileURI(filepath.Join(w.start, name)) }
-		return answer{text: listSizes(entries, maxList, uri)}, nil
+		return answer{text: c.listSizes(entries, from, maxList, bySize, uri)}, nil
 	},
+}
+
+// sizedCursor returns the entry behind which a list goes on, nil for none. It may be gone from the directory.
+func (c *call) sizedCursor(bySize bool) (*sizedEntry, error) {
+	last, err := c.cursor()
+	if err != nil || last == "" {
+		return nil, err
+	}
+	size, name, sized := strings.Cut(last, "/")
+	switch {
+	case sized != bySize: // a cursor of the other order
+		return nil, c.badCursor()
+	case !sized:
+		return &sizedEntry{Entry: rootfs.Entry{Name: last}}, nil
+	}
+	n, err := strconv.ParseInt(size, 10, 64)
+	if err != nil {
+		return nil, c.badCursor()
+	}
+	return &sizedEntry{Entry: rootfs.Entry{Name: name}, size: n}, nil
 }
 
 // sizedEntry is an entry with its size in bytes, which is 0 when it cannot be described.
@@ -120,14 +170,15 @@ func (c *call) sizes(d *rootfs.Directory) []sizedEntry {
 	return entries
 }
 
-// listSizes writes the names and sizes one a line, up to about a number of bytes, and what they are together. A name that is
-// not text is written as uri has it.
-func listSizes(entries []sizedEntry, most int, uri func(name string) string) string {
+// listSizes writes the names and sizes one a line, from one of them on, up to about a number of bytes, and what all of them are
+// together. A name that is not text is written as uri has it.
+func (c *call) listSizes(entries []sizedEntry, from, most int, bySize bool, uri func(name string) string) string {
 	var text strings.Builder
 	var files, dirs int
 	var total int64
 	left := 0
-	for _, e := range entries {
+	var last sizedEntry // that is listed
+	for i, e := range entries {
 		dir := e.Type == fs.ModeDir
 		if dir {
 			dirs++
@@ -135,10 +186,14 @@ func listSizes(entries []sizedEntry, most int, uri func(name string) string) str
 			files++
 			total += e.size
 		}
+		if i < from {
+			continue
+		}
 		if text.Len() >= most {
 			left++
 			continue
 		}
+		last = e
 		name := e.Name
 		if !utf8.ValidString(name) {
 			name = uri(name)
@@ -150,7 +205,12 @@ func listSizes(entries []sizedEntry, most int, uri func(name string) string) str
 		}
 	}
 	if left > 0 {
-		fmt.Fprintf(&text, "%s not listed, because one answer carries at most %d bytes of them.\n", plural(int64(left), "more name is", "more names are"), most)
+		cursor := last.Name
+		if bySize {
+			cursor = fmt.Sprintf("%d/%s", last.size, last.Name)
+		}
+		fmt.Fprintf(&text, "%s not listed, because one answer carries at most %d bytes of them.%s\n",
+			plural(int64(left), "more name is", "more names are"), most, c.goOn(cursorAt(cursor)))
 	}
 	fmt.Fprintf(&text, "\nTotal: %d files, %d directories\nCombined size: %s", files, dirs, sizeText(total))
 	return text.String()

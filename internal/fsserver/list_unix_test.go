@@ -102,9 +102,23 @@ func TestLongListsWithSizesSayWhatIsLeftOut(t *testing.T) {
 	for i := range entries {
 		entries[i].Name, entries[i].size = string(rune('a'+i)), 1
 	}
-	got := listSizes(entries, 10, nil)
-	if want := "[FILE] a" + strings.Repeat(" ", 29) + "        1 B\n2 more names are not listed, because one answer carries at most 10 bytes of them.\n\nTotal: 3 files, 0 directories\nCombined size: 3 B"; got != want {
-		t.Errorf("got %q\nwant %q", got, want)
+	line := func(name string) string { return "[FILE] " + name + strings.Repeat(" ", 29) + "        1 B\n" }
+	const total = "\nTotal: 3 files, 0 directories\nCombined size: 3 B"
+	for _, tt := range []struct {
+		server *Server
+		from   int
+		bySize bool
+		want   string
+	}{
+		{compatServer(t), 0, false, line("a") + "2 more names are not listed, because one answer carries at most 10 bytes of them.\n" + total},
+		{newServer(t), 0, false, line("a") + "2 more names are not listed, because one answer carries at most 10 bytes of them. To go on, call again with \"cursor\":\"a\".\n" + total},
+		{newServer(t), 1, true, line("b") + "1 more name is not listed, because one answer carries at most 10 bytes of them. To go on, call again with \"cursor\":\"1/b\".\n" + total},
+		{newServer(t), 2, false, line("c") + total},
+		{newServer(t), 3, false, total},
+	} {
+		if got := (&call{Server: tt.server}).listSizes(entries, tt.from, 10, tt.bySize, nil); got != tt.want {
+			t.Errorf("from %d: got %q\nwant %q", tt.from, got, tt.want)
+		}
 	}
 }
 

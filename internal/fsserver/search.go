@@ -12,7 +12,7 @@ import (
 	"github.com/rootbound/rootbound/rootfs"
 )
 
-// maxHits is how many matches are kept, to be counted and put in order.
+// maxHits is how many matches are kept to be put in order, before those are let go of that one answer does not carry.
 const maxHits = 1 << 20
 
 var searchFiles = tool{
@@ -26,6 +26,7 @@ var searchFiles = tool{
 		{name: "pattern", schema: aString, required: true},
 		excludeParam,
 		ignoreParam(false),
+		cursorParam,
 	},
 	annotations: readOnly,
 	run: func(c *call) (answer, error) {
@@ -33,10 +34,14 @@ var searchFiles = tool{
 		if err != nil {
 			return answer{}, err
 		}
+		last, err := c.cursor()
+		if err != nil {
+			return answer{}, err
+		}
 		var s *nameSearch
 		w, err := c.walk(c.args.text("path"), rootfs.WalkOptions{MaxEntries: maxWalked, Unsorted: true}, func(ctx context.Context, start string) (func(*rootfs.Directory) []rootfs.Entry, error) {
 			sieve, err := c.sieve(ctx, start)
-			s = &nameSearch{call: c, pattern: pattern, sieve: sieve}
+			s = &nameSearch{call: c, pattern: pattern, sieve: sieve, last: last}
 			return s.visit, err
 		})
 		if err != nil {
@@ -51,10 +56,13 @@ type nameSearch struct {
 	*call
 	pattern *glob
 	sieve   *sieve
+	last    string // the path of the cursor, beneath the start
 	hits    atomic.Int64
 
 	mu    sync.Mutex
 	found []*foundIn
+	kept  int    // the names in found
+	end   string // if not "", no answer carries what is behind this path
 }
 
 // foundIn is what was found in one directory.
@@ -79,31 +87,67 @@ func (s *nameSearch) visit(d *rootfs.Directory) []rootfs.Entry {
 		at.sieved = s.sieve.in(d, parent.sieved)
 	}
 	d.Value = at
-	if s.hits.Load() >= maxHits {
-		return nil
-	}
+	first := upTo(d.Path, s.last)
 	var names []string
 	var enter []rootfs.Entry
 	for _, e := range d.Entries {
 		if s.sieve.leavesOut(at.sieved, e) {
 			continue
 		}
-		if s.pattern.matches(at.pattern, e.Name) && (!isLink(e) || s.leadsInside(d, e.Name)) {
+		if e.Name > first && s.pattern.matches(at.pattern, e.Name) && (!isLink(e) || s.leadsInside(d, e.Name)) {
 			names = append(names, e.Name)
 		}
-		if e.Type.IsDir() && (s.pattern.negated || !s.pattern.beneath(at.pattern, e.Name).empty()) {
+		if e.Type.IsDir() && e.Name >= first && (s.pattern.negated || !s.pattern.beneath(at.pattern, e.Name).empty()) {
 			enter = append(enter, e)
 		}
 	}
 	if names == nil {
 		return enter
 	}
-	slices.Sort(names)
-	s.mu.Lock()
-	s.found = append(s.found, &foundIn{d.Path, names})
-	s.mu.Unlock()
 	s.hits.Add(int64(len(names)))
+	slices.Sort(names)
+	s.keep(&foundIn{d.Path, names})
 	return enter
+}
+
+// keep keeps what was found, as far as it may be among the first by path that one answer carries.
+func (s *nameSearch) keep(f *foundIn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.end != "" {
+		f.cutBehind(s.end)
+	}
+	if len(f.names) == 0 {
+		return
+	}
+	s.found = append(s.found, f)
+	if s.kept += len(f.names); s.kept <= maxHits {
+		return
+	}
+	size := 0
+	for p := range ordered(s.found) {
+		if size += len("/") + len(p) + len("\n"); size > maxFound {
+			s.end = p
+			break
+		}
+	}
+	s.kept = 0
+	s.found = slices.DeleteFunc(s.found, func(f *foundIn) bool {
+		f.cutBehind(s.end)
+		s.kept += len(f.names)
+		return len(f.names) == 0
+	})
+}
+
+// cutBehind lets go of the names that are behind a path.
+func (f *foundIn) cutBehind(end string) {
+	n, found := slices.BinarySearchFunc(f.names, end, func(name, end string) int { return comparePaths(path.Join(f.dir, name), end) })
+	if found {
+		n++
+	}
+	if n < len(f.names) {
+		f.names = slices.Clone(f.names[:n])
+	}
 }
 
 // leadsInside reports whether a link leads to something inside the roots: what is outside is not told, not even whether it
@@ -117,23 +161,27 @@ func (s *nameSearch) leadsInside(d *rootfs.Directory, name string) bool {
 func (s *nameSearch) text(w walked) string {
 	var b strings.Builder
 	left := s.hits.Load()
+	last := "" // that is listed
 	for p := range ordered(s.found) {
 		if b.Len() >= maxFound {
 			break
 		}
 		left--
+		last = p
 		b.WriteString(show(joined(w.start, p)))
 		b.WriteByte('\n')
 	}
-	if s.found == nil {
+	switch {
+	case last == "" && s.last == "":
 		b.WriteString("No matches found\n")
+	case last == "":
+		b.WriteString("No more matches found\n")
 	}
 	if left > 0 {
-		fmt.Fprintf(&b, "%s not listed, because one answer carries at most %d bytes of them.\n", plural(left, "more match is", "more matches are"), maxFound)
+		fmt.Fprintf(&b, "%s not listed, because one answer carries at most %d bytes of them.%s\n",
+			plural(left, "more match is", "more matches are"), maxFound, s.goOn(cursorAt(last)))
 	}
 	switch {
-	case s.hits.Load() >= maxHits:
-		fmt.Fprintf(&b, "The search ended after %d matches, and there may be more.\n", s.hits.Load())
 	case w.late:
 		fmt.Fprintf(&b, "The search ended after %v and %d entries, and there may be more. Search a directory beneath this one.\n", maxWalk, w.Entries)
 	case w.Cut:

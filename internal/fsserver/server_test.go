@@ -297,17 +297,18 @@ func TestNothingAllowed(t *testing.T) {
 func TestLongListsSayWhatIsLeftOut(t *testing.T) {
 	entries := []rootfs.Entry{{Name: "a"}, {Name: "b", Type: fs.ModeDir}, {Name: "c", Type: fs.ModeSymlink}, {Name: "d\xff", Type: fs.ModeNamedPipe}}
 	const all = "[FILE] a\n[DIR] b\n[FILE] c\n[FILE] <d\xff>"
+	c := &call{Server: newServer(t)}
 	for most, want := range map[int]string{
-		1:            "[FILE] a\n3 more names are not listed, because one answer carries at most 1 bytes of them.",
-		9:            "[FILE] a\n[DIR] b\n2 more names are not listed, because one answer carries at most 9 bytes of them.",
+		1:            "[FILE] a\n3 more names are not listed, because one answer carries at most 1 bytes of them. To go on, call again with \"cursor\":\"a\".",
+		9:            "[FILE] a\n[DIR] b\n2 more names are not listed, because one answer carries at most 9 bytes of them. To go on, call again with \"cursor\":\"b\".",
 		len(all) - 9: all,
 		1000:         all,
 	} {
-		if got := list(entries, most, func(name string) string { return "<" + name + ">" }); got != want {
+		if got := c.list(entries, most, func(name string) string { return "<" + name + ">" }); got != want {
 			t.Errorf("%d bytes:\n got %q\nwant %q", most, got, want)
 		}
 	}
-	if got := list(nil, 1, nil); got != "" {
+	if got := c.list(nil, 1, nil); got != "" {
 		t.Errorf("no names: %q", got)
 	}
 }

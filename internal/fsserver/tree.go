@@ -213,7 +213,7 @@ func (t *treeView) note(w walked) string {
 		notes = append(notes, fmt.Sprintf("Not everything was looked at: there are more than %d entries.", w.Entries))
 	}
 	if notes != nil {
-		notes = append(notes, "Ask for a directory beneath this one, or leave something out with excludePatterns.")
+		notes = append(notes, "Ask for a directory beneath this one, leave something out with excludePatterns, or list one directory with list_directory.")
 	}
 	if w.Unreadable > 0 {
 		notes = append(notes, plural(w.Unreadable, "directory", "directories")+" could not be entered.")

@@ -220,10 +220,10 @@ func TestSearchesSayWhatIsMissing(t *testing.T) {
 	for i := range 20_000 {
 		in.names = append(in.names, fmt.Sprintf("%05d", i))
 	}
-	s := &nameSearch{found: []*foundIn{in}}
+	s := &nameSearch{call: &call{Server: newServer(t)}, found: []*foundIn{in}}
 	s.hits.Store(20_000)
 	text := s.text(walked{start: "/r"})
-	if len(text) > maxFound+1000 || !strings.HasPrefix(text, "/r/"+long+"/00000\n/r/"+long+"/00001\n") || !strings.Contains(text, " more matches are not listed, because one answer carries at most 3145728 bytes of them.") {
+	if len(text) > maxFound+1000 || !strings.HasPrefix(text, "/r/"+long+"/00000\n/r/"+long+"/00001\n") || !strings.Contains(text, " more matches are not listed, because one answer carries at most 3145728 bytes of them. To go on, call again with \"cursor\":\""+long+"/") {
 		t.Errorf("%d bytes, ends %q", len(text), text[len(text)-200:])
 	}
 	for want, w := range map[string]walked{
