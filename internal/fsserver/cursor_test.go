@@ -291,3 +291,29 @@ func TestOfVeryManyMatchesTheFirstAreKept(t *testing.T) {
 		t.Errorf("the end is %q, want %q", texts[len(texts)-1], want)
 	}
 }
+
+// What a tree has no room for is had by asking for a directory beneath, as its note says.
+func TestATreeThatIsCutIsHadInParts(t *testing.T) {
+	const n = 20_000
+	dir := project(t, map[string]string{"a/": "", "b/": ""})
+	for i := range 2 * n {
+		f, err := os.Create(filepath.Join(dir, []string{"a", "b"}[i%2], fmt.Sprintf("f%05d", i/2)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+	s, set := newServer(t), roots.NewSet(resolve(t, dir, roots.ReadOnly))
+	names := func(path string) int {
+		text, _ := use(t, s, exchange.Modern, set, "directory_tree", `{"path":`+quoteJSON(path)+`}`)
+		return strings.Count(text, `"name": "f`)
+	}
+	if got := names("."); got >= 2*n {
+		t.Errorf("%d files are shown", got)
+	}
+	for _, path := range []string{"a", "b"} {
+		if got := names(path); got != n {
+			t.Errorf("%d files are shown of %s, want %d", got, path, n)
+		}
+	}
+}
