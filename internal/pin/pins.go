@@ -91,7 +91,7 @@ func NewPins(store Store, owner Owner) *Pins {
 func (p *Pins) Held(kind Kind, name string) (Sight, bool) {
 	key := Definition{Kind: kind, Name: name}.Key()
 	p.mu.RLock()
-	s, held := p.held[key]
+	_, held := p.held[key]
 	held = held || !p.begun || p.err != nil
 	p.mu.RUnlock()
 	if !held {
@@ -103,7 +103,7 @@ func (p *Pins) Held(kind Kind, name string) (Sight, bool) {
 	if p.err != nil {
 		return Sight{Definition: Definition{Kind: kind, Name: name}, Why: unreadable}, true
 	}
-	s, held = p.held[key]
+	s, held := p.held[key]
 	return s, held
 }
 
