@@ -31,7 +31,12 @@ type File struct {
 // Settings can be given for every server, and for one.
 type Settings struct {
 	// Roots are the configured directories. Given and empty means that there are none.
-	Roots       Setting[[]Root]
+	Roots Setting[[]Root]
+	Choices
+}
+
+// Choices are the settings that a plan has as a file has them, one value each.
+type Choices struct {
 	ClientRoots Setting[roots.Mode]
 	// ListChanged is whether servers are told that roots may change, and that they did.
 	ListChanged    Setting[bool]
@@ -238,23 +243,25 @@ func (f *File) of(s *Server) Settings {
 	}
 	o := s.Settings
 	return Settings{
-		Roots:          first(o.Roots, d.Roots),
-		ClientRoots:    first(o.ClientRoots, d.ClientRoots),
-		ListChanged:    first(o.ListChanged, d.ListChanged),
-		OnChange:       first(o.OnChange, d.OnChange),
-		Paths:          first(o.Paths, d.Paths),
-		AllowBroad:     first(o.AllowBroad, d.AllowBroad),
-		ShareRoots:     first(o.ShareRoots, d.ShareRoots),
-		StrictProtocol: first(o.StrictProtocol, d.StrictProtocol),
-		Confine:        first(o.Confine, d.Confine),
-		Net:            first(o.Net, d.Net),
-		AllowRead:      first(o.AllowRead, d.AllowRead),
-		AllowWrite:     first(o.AllowWrite, d.AllowWrite),
-		AllowRun:       first(o.AllowRun, d.AllowRun),
-		AllowEnv:       first(o.AllowEnv, d.AllowEnv),
-		AllowUnix:      first(o.AllowUnix, d.AllowUnix),
-		Results:        o.Results.before(d.Results),
-		Pins:           first(o.Pins, d.Pins),
+		Roots: first(o.Roots, d.Roots),
+		Choices: Choices{
+			ClientRoots:    first(o.ClientRoots, d.ClientRoots),
+			ListChanged:    first(o.ListChanged, d.ListChanged),
+			OnChange:       first(o.OnChange, d.OnChange),
+			Paths:          first(o.Paths, d.Paths),
+			AllowBroad:     first(o.AllowBroad, d.AllowBroad),
+			ShareRoots:     first(o.ShareRoots, d.ShareRoots),
+			StrictProtocol: first(o.StrictProtocol, d.StrictProtocol),
+			Confine:        first(o.Confine, d.Confine),
+			Net:            first(o.Net, d.Net),
+			AllowRead:      first(o.AllowRead, d.AllowRead),
+			AllowWrite:     first(o.AllowWrite, d.AllowWrite),
+			AllowRun:       first(o.AllowRun, d.AllowRun),
+			AllowEnv:       first(o.AllowEnv, d.AllowEnv),
+			AllowUnix:      first(o.AllowUnix, d.AllowUnix),
+			Results:        o.Results.before(d.Results),
+			Pins:           first(o.Pins, d.Pins),
+		},
 	}
 }
 

@@ -36,24 +36,7 @@ type Plan struct {
 	RootsFile string
 	OwnRoots  bool
 
-	ClientRoots    Setting[roots.Mode]
-	ListChanged    Setting[bool]
-	OnChange       Setting[OnChange]
-	Paths          Setting[launch.Paths]
-	AllowBroad     Setting[bool]
-	ShareRoots     Setting[bool]
-	StrictProtocol Setting[bool]
-	// Confine is whether the kernel holds the server to its roots. The others say what it may reach besides.
-	Confine    Setting[bool]
-	Net        Setting[Net]
-	AllowRead  Setting[[]string]
-	AllowWrite Setting[[]string]
-	AllowRun   Setting[[]string]
-	AllowEnv   Setting[[]string]
-	AllowUnix  Setting[bool]
-	Results    Results
-	// Pins is where it is kept what the server says of itself: PinsOn, PinsOff, or a file (see PinsFile).
-	Pins  Setting[string]
+	Choices
 	Tools map[string]Tool
 	Log   Log
 	// Active is the active workspace as it is written, not Given where there is none.
