@@ -141,19 +141,7 @@ func TestTwoRoundsAcrossEras(t *testing.T) {
 // TestRootsAcrossEras has the guard say and hold the roots through the bridge: to stateless servers that ask for them in
 // mid-call, and to the reference server, which asks when it is told that they changed.
 func TestRootsAcrossEras(t *testing.T) {
-	for _, client := range []peer{tsLegacy, goLegacy} {
-		for _, server := range []peer{tsModernOnly, goModernOnly} {
-			t.Run(client.name+"/"+server.name, func(t *testing.T) {
-				t.Parallel()
-				needNode(t)
-				p := newProject(t)
-				told := "file://" + filepath.ToSlash(p.one)
-				steps := []expectation{{call("need_roots", nil), works, told}, {call("two_rounds", nil), works, told + " accept Ada"}}
-				expect(t, client, server.command, []string{"--root", p.one}, []string{p.dir, filepath.Dir(p.outside)}, steps)
-				expect(t, client, server.command, []string{"--root", p.one}, nil, steps)
-			})
-		}
-	}
+	rootsAreAsked(t, []peer{tsLegacy, goLegacy}, []peer{tsModernOnly, goModernOnly})
 	for _, client := range []peer{tsAuto, goModern} {
 		t.Run(client.name+"/"+tsFilesystem.name, func(t *testing.T) {
 			t.Parallel()

@@ -192,8 +192,14 @@ func TestWorkspaceSwitch(t *testing.T) {
 // TestRootsToldToStatelessServers has servers of the stateless era ask for roots: they get what is both configured and in
 // the client's list.
 func TestRootsToldToStatelessServers(t *testing.T) {
-	for _, client := range []peer{tsPinned, goModern} {
-		for _, server := range []peer{tsServer, goServerPeer} {
+	rootsAreAsked(t, []peer{tsPinned, goModern}, []peer{tsServer, goServerPeer})
+}
+
+// rootsAreAsked has each client call tools of each server that ask for roots in mid-call, once as a client with roots and
+// once as one without.
+func rootsAreAsked(t *testing.T, clients, servers []peer) {
+	for _, client := range clients {
+		for _, server := range servers {
 			t.Run(client.name+"/"+server.name, func(t *testing.T) {
 				t.Parallel()
 				needNode(t)
