@@ -27,8 +27,14 @@ func linesOf(f *finder, text string) []string {
 // plainLines is what a finder has to find, in the plainest way.
 func plainLines(re *regexp.Regexp, text string) []string {
 	var got []string
-	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-		if line = strings.TrimSuffix(line, "\r"); re.MatchString(line) {
+	for line := range strings.SplitAfterSeq(text, "\n") {
+		if line == "" { // behind the last line end
+			continue
+		}
+		if ended := strings.TrimSuffix(line, "\n"); ended != line {
+			line = strings.TrimSuffix(ended, "\r") // "\r" is of a line end only before "\n"
+		}
+		if re.MatchString(line) {
 			got = append(got, line)
 		}
 	}
@@ -130,6 +136,8 @@ func FuzzFinder(f *testing.F) {
 	f.Add(`(?i)k|foo|[st]x`, searched, false, true)
 	f.Add("Error(", searched, true, true)
 	f.Add("(a|b+c)?d{2,3}(?:e|f)$", "add\nbcddf\r\n", false, false)
+	f.Add("$", "\r", false, false)
+	f.Add("^$", "\n\r\n\r\r\n\r", false, false)
 	f.Fuzz(func(t *testing.T, pattern, text string, literal, fold bool) {
 		finder, err := newFinder(pattern, literal, fold)
 		if err != nil {
@@ -142,9 +150,6 @@ func FuzzFinder(f *testing.F) {
 			pattern = "(?i)" + pattern
 		}
 		want := plainLines(regexp.MustCompile(pattern), text)
-		if text == "" {
-			want = nil
-		}
 		if diff := cmp.Diff(want, linesOf(finder, text)); diff != "" {
 			t.Errorf("%q over %q: (-want +got)\n%s", pattern, text, diff)
 		}
