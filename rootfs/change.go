@@ -4,8 +4,6 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-
-	"github.com/rootbound/rootbound/roots"
 )
 
 // maxLevels is how many directories one MkdirAll makes at most.
@@ -15,17 +13,13 @@ const maxLevels = 256
 // file there is Exists, one on the way NotDirectory.
 func (f *FS) MkdirAll(path string) error {
 	return f.reach("making directory", path, missing, func(p target) error {
-		switch {
-		case p.denied:
-			return Denied
+		switch err := f.may(ToMake, p); {
+		case err != nil:
+			return err
 		case p.rest == nil && p.info != nil && !p.info.IsDir():
 			return Exists
 		case p.rest == nil:
 			return nil
-		case f.protects(p):
-			return Protected
-		case p.root.dir.Access&roots.Write == 0:
-			return ReadOnly
 		case p.root.only != "":
 			return NotDirectory
 		case len(p.rest) > maxLevels:
@@ -87,15 +81,8 @@ func (f *FS) Remove(path string) error {
 
 // take gives do what may be moved away or removed.
 func (f *FS) take(p target, do func(d directory, name string, info fs.FileInfo) error) error {
-	switch {
-	case p.name == ".":
-		return IsRoot
-	case p.denied:
-		return Denied
-	case f.protectsAround(p):
-		return Protected
-	case p.root.dir.Access&roots.Delete == 0:
-		return ReadOnly
+	if err := f.may(ToTake, p); err != nil {
+		return err
 	}
 	return f.hold(p, func(d directory, name string) error {
 		info, _, err := d.look(name)
@@ -139,15 +126,11 @@ func (f *FS) Move(from, to string) error {
 
 func (f *FS) move(p target, d directory, name string, info fs.FileInfo, q target) error {
 	from, into := p.position(), q.position()
-	switch {
+	switch err := f.may(ToPut, q); {
 	case q.rest == nil && !(q.info != nil && sameFile(info, q.info) && f.within(from, into) && !from.equal(into)):
 		return Exists // in other letters it may be the same
-	case q.denied:
-		return Denied
-	case f.protectsAround(q):
-		return Protected
-	case q.root.dir.Access&roots.Write == 0:
-		return ReadOnly
+	case err != nil:
+		return err
 	case info.IsDir() && len(into.elems) > len(from.elems) && f.within(into, from):
 		return IntoItself
 	case len(q.rest) > 1:

@@ -35,6 +35,7 @@ func perform(t *testing.T, f *FS, line string) string {
 	for i := range words {
 		words[i] = strings.ReplaceAll(words[i], "␠", " ")
 	}
+	may := mayPerform(f, words)
 	var err error
 	switch words[0] {
 	case "replace":
@@ -54,6 +55,9 @@ func perform(t *testing.T, f *FS, line string) string {
 	default:
 		t.Fatal(line)
 	}
+	if rights := []Code{Denied, Protected, ReadOnly, IsRoot, OutsideRoots}; (err == nil || slices.Contains(rights, codeOf(may))) && codeOf(may) != codeOf(err) {
+		t.Errorf("%s: May says %v, and it is %v", line, may, err)
+	}
 	if err == nil {
 		return ""
 	}
@@ -62,6 +66,22 @@ func perform(t *testing.T, f *FS, line string) string {
 		t.Errorf("%s: %v is no *Error that names the path", line, err)
 	}
 	return string(codeOf(err))
+}
+
+// mayPerform asks May for what a line says.
+func mayPerform(f *FS, words []string) error {
+	switch words[0] {
+	case "mkdir":
+		return f.May(ToMake, words[1])
+	case "move":
+		if err := f.May(ToTake, words[1]); err != nil {
+			return err
+		}
+		return f.May(ToPut, words[2])
+	case "remove", "trash":
+		return f.May(ToTake, words[1])
+	}
+	return f.May(ToWrite, words[1])
 }
 
 // snapshot is the whole tree beneath w, as tree takes it.

@@ -52,13 +52,9 @@ type ReplaceOptions struct {
 func (f *FS) Replace(ctx context.Context, path string, o ReplaceOptions, write func(w io.Writer, old *os.File) error) (fs.FileInfo, error) {
 	var info fs.FileInfo
 	err := f.reach("replacing", path, missing, func(p target) error {
-		switch {
-		case p.denied:
-			return Denied
-		case f.protects(p):
-			return Protected
-		case p.root.dir.Access&roots.Write == 0:
-			return ReadOnly
+		switch err := f.may(ToWrite, p); {
+		case err != nil:
+			return err
 		case p.name == "." && p.rest == nil, p.rest != nil && p.slash:
 			return IsDirectory
 		case len(p.rest) > 1:

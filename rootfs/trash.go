@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/rootbound/rootbound/roots"
 )
 
 // TrashOptions bound the trash of each root. Zero values bound nothing.
@@ -359,15 +357,11 @@ func (f *FS) restore(r *root, t directory, id string) (string, error) {
 	}
 	path := filepath.Join(r.dir.Path, filepath.FromSlash(th.from))
 	err = f.seek("restoring", path, lastLink|missing, func(q target) error {
-		switch {
+		switch err := f.may(ToPut, q); {
 		case q.rest == nil:
 			return Exists
-		case q.denied:
-			return Denied
-		case f.protectsAround(q):
-			return Protected
-		case q.root.dir.Access&roots.Write == 0:
-			return ReadOnly
+		case err != nil:
+			return err
 		case q.root.only != "":
 			return Exists
 		}
