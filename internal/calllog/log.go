@@ -40,14 +40,21 @@ type Log struct {
 		first, n uint32
 	}
 
-	mu    sync.Mutex
-	file  file // nil when closed
-	size  int64
-	seq   uint64
-	prev  digits
-	enc   encoder
-	fault error // why nothing can be appended any more
+	mu      sync.Mutex
+	file    file // nil when closed
+	size    int64
+	seq     uint64
+	prev    digits
+	enc     encoder
+	waiting []byte // whole lines that are not written yet
+	timed   bool   // they will be, soon
+	fault   error  // why nothing can be appended any more
 }
+
+const (
+	soon       = 50 * time.Millisecond
+	maxWaiting = 64 << 10 // bytes
+)
 
 // file is what a Log needs of its file.
 type file interface {
@@ -168,19 +175,76 @@ func (l *Log) Append(r *Record) error {
 	return l.append(r)
 }
 
-func (l *Log) append(r *Record) error {
+// AppendSoon is Append for a record on which nothing depends: it is written together with the next one, and when none comes,
+// soon. What is still waiting when the process is killed is lost. An error is that of the record itself or of one before it.
+func (l *Log) AppendSoon(r *Record) error {
+	if l.discard {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.sync || len(l.waiting) > maxWaiting {
+		return l.append(r)
+	}
+	if err := l.usable(); err != nil {
+		return err
+	}
+	l.waiting = append(l.waiting, l.line(r)...)
+	if !l.timed {
+		l.timed = true
+		time.AfterFunc(soon, l.flush)
+	}
+	return nil
+}
+
+// flush writes what is waiting. When that fails it waits on, and the next Append says why.
+func (l *Log) flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.timed = false
+	if len(l.waiting) > 0 && l.usable() == nil {
+		l.write()
+	}
+}
+
+func (l *Log) usable() error {
 	switch {
 	case l.fault != nil:
 		return l.fault
 	case l.file == nil:
 		return fmt.Errorf("appending to the log: %w", os.ErrClosed)
 	}
+	return nil
+}
+
+func (l *Log) append(r *Record) error {
+	if err := l.usable(); err != nil {
+		return err
+	}
+	seq, prev, before := l.seq, l.prev, len(l.waiting)
+	l.waiting = append(l.waiting, l.line(r)...)
+	if err := l.write(); err != nil {
+		l.seq, l.prev, l.waiting = seq, prev, l.waiting[:before]
+		return err
+	}
+	return nil
+}
+
+// line returns r as the next line of the log.
+func (l *Log) line(r *Record) []byte {
 	line, hash := l.enc.line(r, l.seq+1, l.now(), l.server, l.prev)
-	n, err := l.file.Write(line)
+	l.seq++
+	l.prev = hash
+	return line
+}
+
+// write writes what is waiting, all of it or nothing.
+func (l *Log) write() error {
+	n, err := l.file.Write(l.waiting)
 	if err == nil && l.sync {
 		err = l.file.Sync()
 	}
-	if err == nil && n < len(line) {
+	if err == nil && n < len(l.waiting) {
 		err = io.ErrShortWrite
 	}
 	if err != nil {
@@ -192,8 +256,9 @@ func (l *Log) append(r *Record) error {
 		return err
 	}
 	l.size += int64(n)
-	l.seq++
-	l.prev = hash
+	if l.waiting = l.waiting[:0]; cap(l.waiting) > maxKept {
+		l.waiting = nil
+	}
 	return nil
 }
 

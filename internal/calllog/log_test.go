@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -148,6 +149,81 @@ func TestConcurrentAppends(t *testing.T) {
 			t.Errorf("writer %d: record %d, want %d", w, i, next[w])
 		}
 		next[w]++
+	}
+}
+
+// What may wait is written with the next record, or soon, and stays in its place.
+func TestAppendSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, err := Create(t.TempDir(), Record{Server: "s"}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds := func(want ...Kind) {
+			t.Helper()
+			var got []Kind
+			for _, r := range read(t, log.Path()) {
+				got = append(got, r.Kind)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("in the file are %v, want %v", got, want)
+			}
+		}
+		ends := func() {
+			t.Helper()
+			if err := log.AppendSoon(&Record{Kind: End, Call: "c00001"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ends()
+		ends()
+		kinds(Start)
+		if err := log.Append(&Record{Kind: Call, Call: "c00002"}); err != nil {
+			t.Fatal(err)
+		}
+		kinds(Start, End, End, Call)
+		ends()
+		time.Sleep(soon)
+		synctest.Wait()
+		kinds(Start, End, End, Call, End)
+		ends()
+		log.Close(0, "")
+		kinds(Start, End, End, Call, End, End, Exit)
+		sound(t, log.Path(), 7, Ended)
+		if err := log.AppendSoon(&Record{Kind: End}); !errors.Is(err, fs.ErrClosed) {
+			t.Errorf("behind the end: %v", err)
+		}
+	})
+}
+
+// What waits while the disk is full is not lost, and the record that needed room is not in the log.
+func TestAppendSoonOnAFullDisk(t *testing.T) {
+	f, err := os.OpenFile(filepath.Join(t.TempDir(), "x"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &brittle{File: f, room: 1 << 20}
+	log := newLog(b, f.Name(), "s", Options{Now: time.Now})
+	if err := errors.Join(log.Append(&Record{Kind: Call, Call: "c00001"}), log.AppendSoon(&Record{Kind: End, Call: "c00001"})); err != nil {
+		t.Fatal(err)
+	}
+	b.room = 30
+	if err := log.Append(&Record{Kind: Call, Call: "c00002"}); !errors.Is(err, errFull) {
+		t.Fatalf("appending to a full disk: got %v", err)
+	}
+	log.flush()
+	b.room = 1 << 20
+	if err := log.Append(&Record{Kind: Call, Call: "c00003"}); err != nil {
+		t.Fatal(err)
+	}
+	log.Close(0, "")
+	sound(t, f.Name(), 4, Ended)
+	var calls []string
+	for _, r := range read(t, f.Name()) {
+		calls = append(calls, r.Call)
+	}
+	if want := []string{"c00001", "c00001", "c00003", ""}; !slices.Equal(calls, want) {
+		t.Errorf("in the log are %q, want %q", calls, want)
 	}
 }
 

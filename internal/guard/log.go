@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,11 +47,10 @@ func (g *Guard) ended(r *exchange.Request, o exchange.Outcome, took time.Duratio
 		return
 	}
 	notes := r.Trail.Notes()
-	for _, n := range notes {
-		if n.Denied {
-			g.note(g.call(r))
-			return
-		}
+	refused := slices.IndexFunc(notes, func(n exchange.Note) bool { return n.Denied })
+	if refused >= 0 && !r.Trail.Recorded() {
+		g.note(g.call(r))
+		return
 	}
 	rec := calllog.Record{Kind: calllog.End, Session: sessionID(r), Call: r.Trail.ID, Method: r.Msg.Method(), MS: float64(took.Microseconds()) / 1000}
 	if n := r.Msg.Method(); n == "tools/call" || n == "prompts/get" {
@@ -59,6 +59,9 @@ func (g *Guard) ended(r *exchange.Request, o exchange.Outcome, took time.Duratio
 	switch {
 	case o.Msg == nil:
 		rec.Outcome = calllog.Cancelled
+	case refused >= 0: // by what has changed since it was recorded
+		n := notes[refused]
+		rec.Outcome, rec.Bytes, rec.Code, rec.Reason = calllog.Failed, int64(len(o.Msg.Bytes())), n.Code, n.Text
 	case o.Msg.Error() != nil:
 		rec.Outcome, rec.Bytes = calllog.Failed, int64(len(o.Msg.Bytes()))
 		rec.Reason = wire.GetString(o.Msg.Error(), "message")
@@ -73,7 +76,9 @@ func (g *Guard) ended(r *exchange.Request, o exchange.Outcome, took time.Duratio
 			}
 		}
 	}
-	g.note(&rec)
+	if err := g.opt.Log.AppendSoon(&rec); err != nil {
+		g.opt.Warn("the log: " + err.Error())
+	}
 }
 
 // gate is the innermost stage: what cannot be logged does not go to the server.
@@ -87,6 +92,34 @@ func (g *Guard) gate(next exchange.Handler) exchange.Handler {
 			}
 		}
 		next.Handle(ctx, r, reply)
+	})
+}
+
+// containedGate is the gate before a server of ours that decides about the paths of a request when it opens them. Then it is
+// known what is to be logged: before something is changed (Trail.Record), and else before the client has the answer.
+func (g *Guard) containedGate(next exchange.Handler) exchange.Handler {
+	atOnce := g.gate(next)
+	return exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		switch r.Msg.Method() {
+		case "tools/call", "resources/read", "resources/subscribe":
+		default:
+			atOnce.Handle(ctx, r, reply)
+			return
+		}
+		if r.Trail == nil || g.opt.Log.Discards() {
+			next.Handle(ctx, r, reply)
+			return
+		}
+		r.Trail.OnRecord(func() error { return g.opt.Log.Append(g.call(r)) })
+		next.Handle(ctx, r, func(o exchange.Outcome) {
+			if !slices.ContainsFunc(r.Trail.Notes(), func(n exchange.Note) bool { return n.Denied }) {
+				if err := r.Trail.Record(); err != nil {
+					r.Trail.Add(exchange.Note{Stage: "log", Denied: true, Code: "log", Text: err.Error()})
+					o = exchange.Fail(r, wire.CodeInternal, "rootbound: the request was not carried out, because it could not be logged", []byte(`{"reason":"log"}`))
+				}
+			}
+			reply(o)
+		})
 	})
 }
 

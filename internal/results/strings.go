@@ -71,7 +71,9 @@ func (s *scanned) str(b []byte, i int, characters, secrets bool) int {
 			if begins && secrets && !s.secrets && mayBegin(b[i:]) {
 				s.secrets = true
 			}
-			begins = false
+			for begins = false; i+1 < len(b) && bytesOf[b[i+1]] == ordinary; {
+				i++
+			}
 		case between:
 			if secrets && c == ':' && bytes.HasPrefix(b[i:], []byte("://")) && !s.secrets {
 				if _, _, ok := userinfo(b[i+3:]); ok {

@@ -2,7 +2,9 @@ package wire
 
 import (
 	"bytes"
+	"encoding/binary"
 	"iter"
+	"math/bits"
 )
 
 // What was scanned is valid JSON, so finding a part of it again needs no parser: only strings and nesting are followed.
@@ -66,23 +68,36 @@ func skipBlanks(b []byte, i int) int {
 	return i
 }
 
-// skipString returns the end of the string that begins at i.
+// skipString returns the end of the string that begins at i. It looks at eight bytes at a time: in texts with many escapes,
+// as source is, a search for one byte finds the wrong one too often.
 func skipString(b []byte, i int) int {
-	for i++; i < len(b); i++ {
-		n := bytes.IndexByte(b[i:], '"')
-		if n < 0 {
-			break
+	for i++; i < len(b); {
+		if i+8 <= len(b) {
+			word := binary.LittleEndian.Uint64(b[i:])
+			found := has(word, '"') | has(word, '\\')
+			if found == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(found) / 8
 		}
-		i += n
-		backslashes := 0
-		for b[i-1-backslashes] == '\\' { // the opening quote ends it
-			backslashes++
-		}
-		if backslashes%2 == 0 {
+		switch b[i] {
+		case '"':
 			return i + 1
+		case '\\':
+			i += 2
+		default:
+			i++
 		}
 	}
 	return len(b)
+}
+
+// has returns a word whose lowest bit that is set belongs to the first byte of word that is c; 0 when there is none.
+func has(word uint64, c byte) uint64 {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	word ^= ones * uint64(c)
+	return (word - ones) &^ word & highs
 }
 
 // skipValue returns the end of the value that begins at i.
