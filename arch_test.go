@@ -39,7 +39,8 @@ var rooms = map[string]room{
 	"internal/consent":   {guards: true, imports: []string{"roots"}},
 	"internal/unseen":    {guards: true},
 	"internal/results":   {guards: true, imports: []string{"internal/unseen", "internal/wire"}},
-	"internal/pin":       {guards: true, imports: []string{"internal/unseen", "internal/wire"}},
+	"internal/statefile": {guards: true},
+	"internal/pin":       {guards: true, imports: []string{"internal/statefile", "internal/unseen", "internal/wire"}},
 	"internal/exchange":  {imports: []string{"internal/wire", "roots"}},
 	"internal/legacy":    {guards: true, imports: []string{"internal/exchange", "internal/wire"}},
 	"internal/modern":    {guards: true, imports: []string{"internal/exchange", "internal/wire"}},
@@ -88,6 +89,7 @@ var effects = []struct {
 			"rootfs",                                                                                  // inside roots
 			"roots",                                                                                   // what is to become one
 			"internal/calllog", "internal/config", "internal/consent", "internal/cli", "internal/pin", // our own
+			"internal/statefile",                // written as a whole
 			"internal/demo",                     // its workspace
 			"internal/launch/needs.go",          // the first lines of programs
 			"internal/launch/install.go",        // what a package manager wrote

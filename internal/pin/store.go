@@ -8,14 +8,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf16"
 
-	"github.com/rogpeppe/go-internal/lockedfile"
-
+	"github.com/rootbound/rootbound/internal/statefile"
 	"github.com/rootbound/rootbound/internal/unseen"
 )
 
@@ -140,14 +138,14 @@ func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
 // edit changes the files, alone among all who do. With an error of f they stay as they are.
 func (s Store) edit(f func(*contents) error) error {
-	if err := os.MkdirAll(filepath.Dir(s.Lock), 0o700); err != nil {
+	err := statefile.Locked(s.Lock, func() error { return s.change(f) })
+	if err != nil {
 		return fmt.Errorf("writing pins: %w", err)
 	}
-	unlock, err := lockedfile.MutexAt(s.Lock).Lock()
-	if err != nil {
-		return fmt.Errorf("locking pins: %w", err)
-	}
-	defer unlock()
+	return nil
+}
+
+func (s Store) change(f func(*contents) error) error {
 	c, err := s.read()
 	if err != nil {
 		return err
@@ -165,45 +163,11 @@ func (s Store) edit(f func(*contents) error) error {
 		if bytes.Equal(text, before[i]) {
 			continue
 		}
-		if err := replace(file.path, text); err != nil {
-			return fmt.Errorf("writing pins: %w", err)
+		if err := statefile.Replace(file.path, text); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// replace puts a text in the place of a file, as a whole. A link leads to the file that is replaced.
-func replace(path string, text []byte) (err error) {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
-	}
-	mode := fs.FileMode(0o600)
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".rootbound-pins-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err = os.Chmod(f.Name(), mode); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
 
 // file is how entries are written.
