@@ -109,7 +109,7 @@ func (d *Down) hear(r *exchange.Request) {
 	d.mu.Unlock()
 	if first {
 		d.next.Handle(r.Session.Context(), &exchange.Request{
-			Msg: wire.NewRequest(exchange.NewID(), exchange.Listen, nil), Caller: hub{d}, Session: r.Session,
+			Msg: wire.NewRequest(exchange.NewID(), exchange.Listen, nil), Caller: hub{d: d}, Session: r.Session,
 		}, func(exchange.Outcome) {})
 	}
 }
@@ -266,7 +266,7 @@ func (d *Down) call(ctx context.Context, r *exchange.Request, reply func(exchang
 	d.wait(ctx, end, func() {
 		d.logLevel(r)
 		c := *r
-		c.Era = exchange.Legacy
+		c.Era, c.Caller = exchange.Legacy, hub{d, r}
 		if p := r.Msg.Params(); p != nil {
 			c.Msg = r.Msg.WithParams(wire.DeleteMember(withoutReserved(p), "inputResponses"))
 		}
@@ -335,7 +335,7 @@ func (d *Down) enter(r *exchange.Request) {
 	}
 	for _, p := range waiting {
 		p.stop()
-		hub{d}.Ask(p.ctx, []exchange.Question{p.question}, p.answer)
+		hub{d: d}.Ask(p.ctx, []exchange.Question{p.question}, p.answer)
 	}
 }
 
@@ -601,22 +601,37 @@ func (l *listen) tell(m *wire.Message) {
 	l.r.Caller.Notify(m.WithParams(wire.SetMember(m.Params(), l.r.Msg.ID(), "_meta", exchange.MetaSubscriptionID)))
 }
 
-// hub is the server's caller for what belongs to no request.
-type hub struct{ d *Down }
+// hub is the server's caller: for a request, or for what belongs to none.
+type hub struct {
+	d  *Down
+	of *exchange.Request // nil for none
+}
+
+// hears reports whether a client wants a log message on a request.
+func hears(r *exchange.Request, m *wire.Message) bool {
+	wanted := slices.Index(levels, wire.GetString(r.Msg.Meta(), exchange.MetaLogLevel))
+	return wanted >= 0 && slices.Index(levels, wire.GetString(m.Params(), "level")) >= wanted
+}
 
 // Notify implements exchange.Caller.
 func (h hub) Notify(m *wire.Message) {
 	d := h.d
+	switch {
+	case h.of == nil:
+	case m.Method() == "notifications/message" && !hears(h.of, m):
+		return
+	default:
+		h.of.Caller.Notify(m)
+		return
+	}
 	outer := d.shaken()
 	d.mu.Lock()
 	var to []*listen
 	var logs exchange.Caller
 	switch method := m.Method(); method {
 	case "notifications/message":
-		level := slices.Index(levels, wire.GetString(m.Params(), "level"))
 		for _, r := range d.open {
-			wanted := slices.Index(levels, wire.GetString(r.Msg.Meta(), exchange.MetaLogLevel))
-			if wanted >= 0 && level >= wanted {
+			if hears(r, m) {
 				logs = r.Caller
 				break
 			}
@@ -659,6 +674,9 @@ func (l *listen) follows(uri string) bool {
 // CanAsk implements exchange.Caller.
 func (h hub) CanAsk(method string) bool {
 	d := h.d
+	if h.of != nil {
+		return h.of.Caller.CanAsk(method)
+	}
 	outer := d.shaken()
 	if method == "roots/list" || outer != nil && outer.CanAsk(method) {
 		return true
@@ -689,12 +707,14 @@ type parked struct {
 
 // Ask implements exchange.Caller. A server's question comes alone.
 func (h hub) Ask(ctx context.Context, qs []exchange.Question, answer func([]exchange.Answer)) {
-	d, q := h.d, qs[0]
-	if outer := d.shaken(); outer != nil && outer.CanAsk(q.Method) {
-		outer.Ask(ctx, qs, d.reading(q, d.session(), answer))
-		return
+	d, q, r := h.d, qs[0], h.of
+	if r == nil {
+		if outer := d.shaken(); outer != nil && outer.CanAsk(q.Method) {
+			outer.Ask(ctx, qs, d.reading(q, d.session(), answer))
+			return
+		}
+		r = d.carrier(q.Method)
 	}
-	r := d.carrier(q.Method)
 	switch {
 	case r == nil && q.Method == "roots/list":
 		p := &parked{ctx: ctx, question: q, answer: answer}

@@ -296,12 +296,15 @@ func (l *Line) Progress(params []byte) *Pending {
 	return l.Find(func(p *Pending) bool { return p.token == key })
 }
 
-// Has reports whether something was sent under an id.
-func (l *Line) Has(key string) bool {
+// Get returns what was sent under an id, nil when there is none.
+func (l *Line) Get(key string) *Pending {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.byKey[key] != nil
+	return l.byKey[key]
 }
+
+// Has reports whether something was sent under an id.
+func (l *Line) Has(key string) bool { return l.Get(key) != nil }
 
 // Late reports whether an answer under an id would be late: what it answers was cancelled.
 func (l *Line) Late(key string) bool {

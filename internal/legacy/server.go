@@ -196,8 +196,9 @@ func (s *Server) Greeted() bool {
 	return s.initialize != nil
 }
 
-// Receive takes a message of the server.
-func (s *Server) Receive(m *wire.Message) {
+// Receive takes a message of the server. Of is the key of the id of the request on whose own stream it came; it is empty where it
+// came on no request's, as on stdio.
+func (s *Server) Receive(m *wire.Message, of string) {
 	if m.IllFormed() {
 		s.line.Report("the server sent text that is not well-formed Unicode; it was passed on as it came")
 	}
@@ -205,15 +206,15 @@ func (s *Server) Receive(m *wire.Message) {
 	case wire.Response:
 		s.response(m)
 	case wire.Notification:
-		s.notification(m)
+		s.notification(m, of)
 	case wire.Request:
-		s.question(m)
+		s.question(m, of)
 	case wire.Batch:
-		s.receiveBatch(m)
+		s.receiveBatch(m, of)
 	}
 }
 
-func (s *Server) receiveBatch(m *wire.Message) {
+func (s *Server) receiveBatch(m *wire.Message, of string) {
 	s.mu.Lock()
 	revision := s.revision
 	s.mu.Unlock()
@@ -231,7 +232,7 @@ func (s *Server) receiveBatch(m *wire.Message) {
 		if refused[i] != nil {
 			s.Refuse(refused[i])
 		} else {
-			s.Receive(&msgs[i])
+			s.Receive(&msgs[i], of)
 		}
 	}
 }
@@ -249,13 +250,17 @@ func (s *Server) response(m *wire.Message) {
 	p.Reply(exchange.Outcome{Msg: m})
 }
 
-func (s *Server) notification(m *wire.Message) {
+func (s *Server) notification(m *wire.Message, of string) {
 	s.mu.Lock()
 	to := s.listen
 	switch m.Method() {
 	case "notifications/progress":
 		if p := s.line.Progress(m.Params()); p != nil {
 			to = p.Req.Caller
+		}
+	case "notifications/message":
+		if caller := s.caller(of); caller != nil {
+			to = caller
 		}
 	case "notifications/cancelled":
 		if id, ok := wire.Get(m.Params(), "requestId"); ok {
@@ -278,7 +283,7 @@ func (s *Server) notification(m *wire.Message) {
 }
 
 // question takes a request of the server to somebody who can be asked.
-func (s *Server) question(m *wire.Message) {
+func (s *Server) question(m *wire.Message, of string) {
 	s.mu.Lock()
 	out, key := s.line.Out(), m.Key()
 	if out == nil {
@@ -296,7 +301,7 @@ func (s *Server) question(m *wire.Message) {
 		s.answer(out, wire.NewError(m.ID(), wire.CodeInternal, "rootbound: too many of your requests are not answered yet", []byte(`{"reason":"too many questions"}`)))
 		return
 	}
-	caller := s.carrier(m.Method())
+	caller := s.carrier(m.Method(), of)
 	associated := s.line.Find(func(*exchange.Pending) bool { return true }) != nil
 	if caller == nil || s.strict && !associated && m.Method() != "ping" {
 		s.mu.Unlock()
@@ -326,8 +331,23 @@ func (s *Server) answer(out *wire.Writer, m *wire.Message) {
 	out.Queue(m)
 }
 
-// carrier returns the caller that can be asked method. The caller holds mu.
-func (s *Server) carrier(method string) exchange.Caller {
+// caller is that of the request under an id, nil when there is none.
+func (s *Server) caller(of string) exchange.Caller {
+	if p := s.line.Get(of); of != "" && p != nil {
+		return p.Req.Caller
+	}
+	return nil
+}
+
+// carrier returns the caller that can be asked method: that of the request on whose stream the question came, where there is
+// such a stream. The caller holds mu.
+func (s *Server) carrier(method, of string) exchange.Caller {
+	if caller := s.caller(of); caller != nil {
+		if caller.CanAsk(method) {
+			return caller
+		}
+		return nil // nobody else is asked for it
+	}
 	if s.listen != nil && s.listen.CanAsk(method) {
 		return s.listen
 	}

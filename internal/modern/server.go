@@ -87,8 +87,9 @@ func (s *Server) Late(key string) bool { return s.line.Late(key) }
 // Open reports how many requests the server has not answered.
 func (s *Server) Open() int { return s.line.Len() }
 
-// Receive takes a message of the server.
-func (s *Server) Receive(m *wire.Message) {
+// Receive takes a message of the server. Of is the key of the id of the request on whose own stream it came; it is empty where it
+// came on no request's, as on stdio.
+func (s *Server) Receive(m *wire.Message, of string) {
 	if m.IllFormed() {
 		s.line.Report("the server sent text that is not well-formed Unicode; it was passed on as it came")
 	}
@@ -96,7 +97,7 @@ func (s *Server) Receive(m *wire.Message) {
 	case wire.Response:
 		s.response(m)
 	case wire.Notification:
-		s.notification(m)
+		s.notification(m, of)
 	case wire.Request:
 		s.line.Report("the server sent the request %.60q, which a stateless server must not; it was dropped", m.Method())
 	case wire.Batch:
@@ -110,9 +111,9 @@ func (s *Server) response(m *wire.Message) {
 	}
 }
 
-// notification goes to the request it belongs to: progress by its token, others by their subscription, else to the oldest
-// that is open.
-func (s *Server) notification(m *wire.Message) {
+// notification goes to the request it belongs to: progress by its token, others by their subscription, else by the stream they
+// came on, else to the oldest that is open.
+func (s *Server) notification(m *wire.Message, of string) {
 	var to *exchange.Pending
 	if m.Method() == "notifications/progress" {
 		to = s.line.Progress(m.Params())
@@ -124,7 +125,9 @@ func (s *Server) notification(m *wire.Message) {
 			}
 			to = s.line.Find(func(p *exchange.Pending) bool { return p.Msg.Key() == key })
 		}
-		if to == nil {
+		if to == nil && of != "" {
+			to = s.line.Find(func(p *exchange.Pending) bool { return p.Msg.Key() == of })
+		} else if to == nil {
 			to = s.line.Find(func(*exchange.Pending) bool { return true })
 		}
 	}

@@ -57,7 +57,7 @@ func words(e exchange.Era) string {
 }
 
 // deliver takes a message to the server.
-func (p *Process) deliver(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+func (p *server) deliver(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
 	rt := &p.routes[r.Era]
 	switch w := rt.way.Load(); w {
 	case direct, bridged:
@@ -74,7 +74,7 @@ func (p *Process) deliver(ctx context.Context, r *exchange.Request, reply func(e
 	}
 }
 
-func (p *Process) send(w way, ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+func (p *server) send(w way, ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
 	method := r.Msg.Method()
 	switch {
 	case method == exchange.Listen && r.Era == exchange.Legacy:
@@ -94,7 +94,7 @@ func (p *Process) send(w way, ctx context.Context, r *exchange.Request, reply fu
 }
 
 // edge is the server's edge for messages of an era.
-func (p *Process) edge(e exchange.Era) exchange.Handler {
+func (p *server) edge(e exchange.Era) exchange.Handler {
 	if e == exchange.Modern {
 		return p.modern
 	}
@@ -103,7 +103,7 @@ func (p *Process) edge(e exchange.Era) exchange.Handler {
 
 // listen takes in the request on which a handshake client is told what belongs to no other. Both bridges know it, so that it
 // gets what it should whichever is put in.
-func (p *Process) listen(w way, ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+func (p *server) listen(w way, ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
 	p.down.Attach(r.Caller)
 	switch {
 	case w == bridged:
@@ -119,7 +119,7 @@ func (p *Process) listen(w way, ctx context.Context, r *exchange.Request, reply 
 
 // welcome takes the first handshake of a client. One that speaks both eras on one stream may shake hands with a server with
 // which a bridge did so already, or is doing it: a server must not be greeted twice, so it gets the answer to that.
-func (p *Process) welcome(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+func (p *server) welcome(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
 	m := &p.routes[exchange.Modern]
 	if m.way.Load() != bridged && m.way.Load() != asking {
 		p.try(ctx, r, reply)
@@ -140,7 +140,7 @@ func (p *Process) welcome(ctx context.Context, r *exchange.Request, reply func(e
 // trial finds out the way of one era: what the server answers to the first requests in their own words, and if it refuses
 // them, is silent or ends, whether it takes the other era.
 type trial struct {
-	p   *Process
+	p   *server
 	era exchange.Era
 	rt  *route
 
@@ -176,7 +176,7 @@ type guest struct {
 }
 
 // try sends a request in its own words, or keeps it until the way is known.
-func (p *Process) try(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+func (p *server) try(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
 	rt := &p.routes[r.Era]
 	g := &guest{ctx: ctx, r: r, reply: reply}
 	rt.mu.Lock()
@@ -594,7 +594,7 @@ func (rt *route) decided() way {
 }
 
 // trying reports whether a trial is under way: what the server ends of is then part of it.
-func (p *Process) trying() bool {
+func (p *server) trying() bool {
 	for i := range p.routes {
 		rt := &p.routes[i]
 		rt.mu.Lock()
@@ -608,27 +608,27 @@ func (p *Process) trying() bool {
 }
 
 // dead reports whether no process runs.
-func (p *Process) dead() bool {
+func (p *server) dead() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.child == nil || p.child.ended()
+	return p.link == nil || p.link.ended()
 }
 
 // revive calls f when a process runs that can be spoken to, a new one when the old one has ended. It may wait for the end of
 // the old one's output.
-func (p *Process) revive(f func(error)) {
+func (p *server) revive(f func(error)) {
 	p.mu.Lock()
-	old := p.child
+	old := p.link
 	p.mu.Unlock()
 	if old != nil && old.ended() {
-		<-old.gone
+		<-old.gone()
 	}
 	var err error
 	p.mu.Lock()
 	switch {
 	case p.closed:
 		err = errStopped
-	case p.child == nil:
+	case p.link == nil:
 		err = p.launch(func() {})
 	}
 	p.mu.Unlock()
@@ -640,7 +640,7 @@ func (p *Process) revive(f func(error)) {
 }
 
 // shake has the bridge shake hands with the server in the name of a stateless client, unless a client has done so itself.
-func (p *Process) shake(r *exchange.Request, met func(exchange.Outcome, bool)) {
+func (p *server) shake(r *exchange.Request, met func(exchange.Outcome, bool)) {
 	rt := &p.routes[exchange.Legacy]
 	rt.mu.Lock()
 	t, decision := rt.trial, rt.decision
@@ -659,7 +659,7 @@ func (p *Process) shake(r *exchange.Request, met func(exchange.Outcome, bool)) {
 }
 
 // recalls reports whether the server is known to speak nothing but e.
-func (p *Process) recalls(e exchange.Era) bool {
+func (p *server) recalls(e exchange.Era) bool {
 	if p.opt.Memory == nil {
 		return false
 	}
@@ -668,7 +668,7 @@ func (p *Process) recalls(e exchange.Era) bool {
 }
 
 // found notes what a trial found out.
-func (p *Process) found(e exchange.Era, w way, neither bool) {
+func (p *server) found(e exchange.Era, w way, neither bool) {
 	server := p.down.Server()
 	if e == exchange.Legacy {
 		server = p.up.Server()

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,10 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rootbound/rootbound/internal/bridge"
-	"github.com/rootbound/rootbound/internal/exchange"
-	"github.com/rootbound/rootbound/internal/legacy"
-	"github.com/rootbound/rootbound/internal/modern"
 	"github.com/rootbound/rootbound/internal/sandbox"
 	"github.com/rootbound/rootbound/internal/wire"
 )
@@ -71,69 +66,7 @@ const (
 
 // Process is a server in a child process: a handler that starts the child with the first request. A child that ends
 // fails what is open; the next request that a session may begin with starts another one. It is safe for concurrent use.
-type Process struct {
-	opt    ProcessOptions
-	legacy *legacy.Server
-	modern *modern.Server
-	up     *bridge.Up
-	down   *bridge.Down
-
-	routes   [2]route               // by the era of the client's messages
-	agreed   atomic.Pointer[[]byte] // the answer to a handshake that a client made itself
-	welcomed atomic.Bool            // a client got the answer to the bridge's handshake
-
-	mu      sync.Mutex
-	command func() (Command, error)
-	child   *child // nil while none runs
-	exit    *ExitError
-	closed  bool
-	// restarting is set while a child is being replaced: the old one counts no more, and the new one is not there yet.
-	restarting bool
-	restarts   sync.WaitGroup
-	hold       hold
-}
-
-// hold lets messages wait, in their order, while there is no child that can be spoken to. The zero value lets them pass.
-type hold struct {
-	mu     sync.Mutex
-	closed bool
-	held   []func()
-}
-
-func (h *hold) close() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.closed = true
-}
-
-// pass runs f, now or when the hold opens.
-func (h *hold) pass(f func()) {
-	h.mu.Lock()
-	if h.closed {
-		h.held = append(h.held, f)
-		h.mu.Unlock()
-		return
-	}
-	h.mu.Unlock()
-	f()
-}
-
-func (h *hold) open() {
-	for {
-		h.mu.Lock()
-		if len(h.held) == 0 {
-			h.closed = false
-			h.mu.Unlock()
-			return
-		}
-		held := h.held
-		h.held = nil
-		h.mu.Unlock()
-		for _, f := range held {
-			f()
-		}
-	}
-}
+type Process struct{ server }
 
 // ExitError says how a child ended.
 type ExitError struct {
@@ -154,169 +87,28 @@ func (e *ExitError) Error() string {
 	return "the server process ended: " + e.State
 }
 
+// NotStarted is for a program that nobody could start, and why.
+func NotStarted(program string, why error) *ExitError {
+	return &ExitError{Code: 1, State: fmt.Sprintf("starting the server %q: %v", program, why), unstarted: true}
+}
+
 // NewProcess returns a process that is not started. Command is called at each start, so that its arguments can follow
 // what holds then.
 func NewProcess(command func() (Command, error), o ProcessOptions) *Process {
-	if o.Report == nil {
-		o.Report = func(string, ...any) {}
+	p := &Process{}
+	p.init(o)
+	p.dial = func() (link, error) {
+		cmd, err := command()
+		if err != nil {
+			return nil, err
+		}
+		c, err := startChild(cmd, p.opt)
+		if err != nil {
+			return nil, err // and no link with a nil child in it
+		}
+		return c, nil
 	}
-	if o.Stderr == nil {
-		o.Stderr = os.Stderr
-	}
-	if o.ProbeTimeout == 0 {
-		o.ProbeTimeout = defaultProbe
-	}
-	if o.GreetTimeout == 0 {
-		o.GreetTimeout = defaultGreet
-	}
-	if o.Grace == 0 {
-		o.Grace = defaultGrace
-	}
-	if o.Note == nil {
-		o.Note = func(string, ...any) {}
-	}
-	p := &Process{
-		opt: o, command: command,
-		legacy: legacy.NewServer(legacy.ServerOptions{Strict: o.Strict, Report: o.Report, Note: o.Note, Again: o.Again}),
-		modern: modern.NewServer(modern.ServerOptions{Report: o.Report, Note: o.Note, Again: o.Again}),
-	}
-	p.up, p.down = bridge.NewUp(p.modern), bridge.NewDown(p.legacy)
 	return p
-}
-
-// Handle implements exchange.Handler.
-func (p *Process) Handle(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
-	if r.Msg.Kind() == wire.Request && (r.Msg.Method() != exchange.Listen || r.Era == exchange.Modern) {
-		if err := p.start(r); err != nil {
-			reply(exchange.Fail(r, wire.CodeInternal, "rootbound: "+err.Error(), []byte(`{"reason":"server not started"}`)))
-			return
-		}
-	}
-	p.hold.pass(func() { p.deliver(ctx, r, reply) })
-}
-
-// start makes sure that a child runs. One that ended is replaced only by a request that can begin a conversation: a
-// handshake server that lost its handshake would refuse everything else.
-func (p *Process) start(r *exchange.Request) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.closed:
-		return errStopped
-	case p.child != nil:
-		return nil
-	case p.exit != nil && r.Era == exchange.Legacy && r.Msg.Method() != "initialize" && p.lost():
-		return p.exit
-	}
-	err := p.launch(func() {})
-	if err != nil {
-		p.exit = &ExitError{Code: 1, State: err.Error(), unstarted: true}
-		p.opt.Report("%v", err)
-	}
-	return err
-}
-
-// lost reports whether the end of the child is the end of the session: a client made its handshake with it.
-func (p *Process) lost() bool {
-	return p.routes[exchange.Legacy].decided() != bridged && !p.welcomed.Load() && !p.trying()
-}
-
-// launch starts the child. The caller holds mu.
-func (p *Process) launch(ready func()) error {
-	cmd, err := p.command()
-	if err != nil {
-		return err
-	}
-	c, err := startChild(cmd, p.opt)
-	if err != nil {
-		return err
-	}
-	p.child = c
-	p.hold.close()
-	p.modern.Connect(c.out)
-	p.legacy.Connect(c.out, func() {
-		p.hold.open()
-		ready()
-	})
-	go p.read(c)
-	go func() {
-		<-c.out.Done()
-		if !c.ended() { // it does not take what it is sent: what it was asked has no answer
-			p.opt.Report("the server does not read its input any more; it is ended")
-			c.stop(p.opt.Grace)
-		}
-	}()
-	return nil
-}
-
-func (p *Process) read(c *child) {
-	rd := wire.NewReader(c.stdout, p.opt.Limit)
-	for {
-		line, err := rd.Next()
-		var refused *wire.Refusal
-		if err != nil && !errors.As(err, &refused) {
-			break
-		}
-		var m wire.Message
-		if err == nil {
-			if len(line) > largeLine {
-				p.opt.Report("the server sent a message of %d bytes; many clients end the connection at %d", len(line), largeLine)
-			}
-			m, err = wire.Scan(line, wire.Lenient)
-			errors.As(err, &refused)
-		}
-		p.mu.Lock()
-		current := p.child == c && !p.restarting
-		p.mu.Unlock()
-		switch {
-		case !current: // a child that was replaced has nothing to say any more
-		case refused != nil && p.isModern(refused.ID, refused.Kind):
-			p.modern.Refuse(refused)
-		case refused != nil:
-			p.legacy.Refuse(refused)
-		case p.isModern(m.ID(), m.Kind()):
-			p.modern.Receive(&m)
-		default:
-			p.legacy.Receive(&m)
-		}
-	}
-	exit := c.wait(p.opt.Grace)
-	p.mu.Lock()
-	current, closed, trying := p.child == c && !p.restarting, p.closed, p.trying()
-	if current {
-		p.child, p.exit = nil, exit
-	}
-	p.mu.Unlock()
-	c.out.Fail(exit) // it has ended
-	if current {
-		p.modern.Disconnect(c.out, exit)
-		p.legacy.Disconnect(c.out, exit)
-		switch {
-		case trying && p.trying(): // it is started again
-			p.opt.Note("%v, while it was found out what it speaks", exit)
-		case !closed && p.opt.Exited != nil:
-			p.opt.Exited(exit, p.legacy.Greeted() && p.lost())
-		}
-	}
-	close(c.gone)
-}
-
-// isModern says whose message of the server it is, also of one that is refused: an answer goes where its request is
-// open, and one without an id where only one request is; the rest goes to the handshake once there was one.
-func (p *Process) isModern(id []byte, kind wire.Kind) bool {
-	named := id != nil && string(id) != "null" && kind != wire.Request && kind != wire.Notification
-	switch legacy, modern := p.routes[exchange.Legacy].decided(), p.routes[exchange.Modern].decided(); {
-	case named && p.modern.Has(wire.IDKey(id)):
-		return true
-	case named && legacy != bridged:
-		key := wire.IDKey(id)
-		return p.modern.Late(key) && !p.legacy.Has(key)
-	case legacy == bridged || modern == bridged:
-		return legacy == bridged
-	case !named && modern == direct && !p.legacy.Greeted():
-		return true
-	}
-	return p.modern.Open() > 0 && p.legacy.Open() == 0 && (kind == wire.Response || !p.legacy.Greeted())
 }
 
 // restartPatience is how long a restart waits for what the old child has not answered yet.
@@ -335,7 +127,7 @@ func (p *Process) Restart(ready func()) error {
 		}
 	}
 	p.mu.Lock()
-	old := p.child
+	old := p.link
 	if old == nil || p.closed || p.restarting {
 		p.mu.Unlock()
 		ready()
@@ -345,17 +137,17 @@ func (p *Process) Restart(ready func()) error {
 	p.hold.close() // until the new one is connected
 	p.mu.Unlock()
 	why := errors.New("the server was started again for new roots")
-	p.legacy.Disconnect(old.out, why)
-	p.modern.Replace(old.out, why)
+	p.legacy.Disconnect(old.sink(), why)
+	p.modern.Replace(old.sink(), why)
 	p.restarts.Go(func() { old.stop(p.opt.Grace) })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.restarting = false
 	err := p.launch(ready)
 	if err != nil {
-		p.child = nil
+		p.link = nil
 		p.exit = &ExitError{Code: 1, State: err.Error(), unstarted: true}
-		p.modern.Disconnect(old.out, err)
+		p.modern.Disconnect(old.sink(), err)
 		go p.hold.open()
 	}
 	return err
@@ -366,12 +158,12 @@ func (p *Process) Restart(ready func()) error {
 func (p *Process) Close() *ExitError {
 	p.mu.Lock()
 	p.closed = true
-	c := p.child
+	c := p.link
 	p.mu.Unlock()
 	if c != nil {
 		c.stop(p.opt.Grace)
 		select {
-		case <-c.gone:
+		case <-c.gone():
 		case <-time.After(p.opt.Grace): // somebody else holds its output open
 		}
 	}
@@ -397,12 +189,37 @@ type child struct {
 	stdin  io.Closer
 	stdout *os.File
 	out    *wire.Writer
+	opt    ProcessOptions
 	said   *relay        // of a confined one; nil otherwise
 	exited chan struct{} // the process was waited for
 	exit   *ExitError    // after exited
 	forced atomic.Bool   // we ended it
-	gone   chan struct{} // its output ended, and everything open was answered
+	left   chan struct{} // its output ended, and everything open was answered
 	once   sync.Once
+}
+
+func (c *child) sink() *wire.Writer  { return c.out }
+func (c *child) gone() chan struct{} { return c.left }
+
+// receive implements link: a pipe does not say to which request a message belongs.
+func (c *child) receive(take func(m *wire.Message, refused *wire.Refusal, of string)) {
+	rd := wire.NewReader(c.stdout, c.opt.Limit)
+	for {
+		line, err := rd.Next()
+		var refused *wire.Refusal
+		if err != nil && !errors.As(err, &refused) {
+			return
+		}
+		var m wire.Message
+		if err == nil {
+			if len(line) > largeLine {
+				c.opt.Report("the server sent a message of %d bytes; many clients end the connection at %d", len(line), largeLine)
+			}
+			m, err = wire.Scan(line, wire.Lenient)
+			errors.As(err, &refused)
+		}
+		take(&m, refused, "")
+	}
 }
 
 func (c *child) ended() bool {
@@ -462,8 +279,8 @@ func startChild(command Command, o ProcessOptions) (*child, error) {
 		return nil, fmt.Errorf("starting the server %q: %w", command.Args[0], err)
 	}
 	c := &child{
-		cmd: cmd, guard: guard, stdin: stdinW, stdout: stdoutR, out: wire.NewWriter(stdinW), said: said,
-		exited: make(chan struct{}), gone: make(chan struct{}),
+		cmd: cmd, guard: guard, stdin: stdinW, stdout: stdoutR, out: wire.NewWriter(stdinW), opt: o, said: said,
+		exited: make(chan struct{}), left: make(chan struct{}),
 	}
 	go func() {
 		err := cmd.Wait()
