@@ -1,0 +1,111 @@
+package policy
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/rootbound/rootbound/internal/wire"
+)
+
+// found are the values that the name of an argument is for.
+type found struct {
+	list   []occurrence
+	deeper bool // not all was looked at
+}
+
+// find looks for an argument, also in other letters: some servers read them so.
+func find(args []byte, name string) found {
+	var f finder
+	if strings.HasPrefix(name, "/") {
+		f.place = strings.Split(name[1:], "/")
+		for i, e := range f.place {
+			f.place[i] = unescape(e)
+		}
+	} else {
+		f.name, f.folded = unescape(name), fold(unescape(name))
+	}
+	f.walk(args, nil, true)
+	return f.found
+}
+
+type finder struct {
+	found
+	name, folded string   // of a member at any depth
+	place        []string // or of one place
+}
+
+func (f *finder) walk(v []byte, at []string, exact bool) {
+	switch {
+	case len(v) == 0:
+		return
+	case len(at) > maxDepth:
+		f.deeper = true
+		return
+	}
+	switch v[0] {
+	case '{':
+		for name, value := range wire.Members(v) {
+			f.member(name, value, at, exact, false)
+		}
+	case '[':
+		i := 0
+		for value := range wire.Items(v) {
+			f.member(strconv.Itoa(i), value, at, exact, true)
+			i++
+		}
+	}
+}
+
+func (f *finder) member(name string, value []byte, at []string, exact, element bool) {
+	at = append(at, name)
+	if f.place == nil {
+		if !element && (name == f.name || fold(name) == f.folded) {
+			f.add(at, value, name == f.name)
+		}
+		f.walk(value, at, exact)
+		return
+	}
+	switch want := f.place[len(at)-1]; {
+	case want == "*" || want == name:
+	case fold(want) == fold(name):
+		exact = false
+	default:
+		return
+	}
+	if len(at) == len(f.place) {
+		f.add(at, value, exact)
+		return
+	}
+	f.walk(value, at, exact)
+}
+
+func (f *finder) add(at []string, value []byte, exact bool) {
+	var b strings.Builder
+	for _, e := range at {
+		b.WriteByte('/')
+		b.WriteString(escape.Replace(e))
+	}
+	f.list = append(f.list, occurrence{b.String(), value, exact})
+}
+
+var (
+	escape     = strings.NewReplacer("~", "~0", "/", "~1")
+	unescaping = strings.NewReplacer("~1", "/", "~0", "~")
+)
+
+func unescape(e string) string {
+	if !strings.Contains(e, "~") {
+		return e
+	}
+	return unescaping.Replace(e)
+}
+
+// fold is for comparing names as a decoder does that ignores case.
+func fold(s string) string {
+	for i := range len(s) {
+		if s[i] >= 0x80 || 'A' <= s[i] && s[i] <= 'Z' {
+			return strings.ToLower(strings.ToUpper(s))
+		}
+	}
+	return s
+}

@@ -1,0 +1,4 @@
+package policy
+
+// foldsNames says that names of files are the same in other letter case.
+const foldsNames = true

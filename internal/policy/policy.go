@@ -1,0 +1,256 @@
+// Package policy decides from values alone what becomes of a call: it is refused, a person is asked, or it goes on; and says
+// which rule decided, why, and what would change it. It knows no clock, no files and no network.
+//
+//	p := policy.New(rules, defaults)
+//	d := p.Decide(policy.Call{Server: "files", Tool: "write_file", Args: args, Paths: paths, Effect: policy.Write})
+//	if d.Verdict == policy.Ask {
+//		…
+//	}
+//
+// The order is fixed: what leads outside the roots is denied; then every rule that denies is looked at, every one that asks,
+// every one that allows; then the defaults, in the same order. There are no priorities.
+//
+// # Limits
+//
+// A rule sees what a call says, not what a server does with it. What a tool does is believed from a shipped profile, from
+// the operator and from the kernel; a server that does more than that is held by confinement only.
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rootbound/rootbound/roots"
+)
+
+// Verdict is what becomes of a call. The zero value denies.
+type Verdict uint8
+
+const (
+	// Deny refuses the call.
+	Deny Verdict = iota
+	// Ask lets a person decide.
+	Ask
+	// Allow lets it go on.
+	Allow
+)
+
+// String returns the word as a rule has it.
+func (v Verdict) String() string { return [...]string{"deny", "ask", "allow"}[min(v, Allow)] }
+
+// Effect is what a call does at most. What is unknown may be anything.
+type Effect uint8
+
+const (
+	// Unknown: nobody who is believed has said.
+	Unknown Effect = iota
+	// Read: it changes nothing.
+	Read
+	// Write: it makes or changes things, or takes them away so that it can be undone.
+	Write
+	// Delete: it takes things away, or moves them.
+	Delete
+)
+
+// String returns the word as a rule has it.
+func (e Effect) String() string {
+	return [...]string{"unknown", "read", "write", "delete"}[min(e, Delete)]
+}
+
+// Remember says what a yes of a person is good for. The zero value is this one call.
+type Remember uint8
+
+const (
+	// Never: each call is asked for.
+	Never Remember = iota
+	// SameCall: the same tool with the same arguments, in this session.
+	SameCall
+	// InRoot: whatever the same rule asks for in the same roots, in this session.
+	InRoot
+	// ForTool: whatever the same rule asks for the same tool, in this session.
+	ForTool
+)
+
+// String returns the word as a rule has it.
+func (r Remember) String() string {
+	return [...]string{"never", "call", "root", "tool"}[min(r, ForTool)]
+}
+
+// Call is a call of a tool with all that a decision depends on. Nothing in it is kept or changed.
+type Call struct {
+	// Server is the server's name in the configuration.
+	Server string
+	Tool   string
+	// Args are the arguments as they came: a JSON object without duplicate names, or nil.
+	Args []byte
+	// Paths are the arguments that are paths, as they were resolved. One argument has several where it is not certain where
+	// the server will go.
+	Paths []Path
+	// Effect is what is known of what the tool does, and From who says so, for people.
+	Effect Effect
+	From   string
+	// Granted is what a person has allowed in this session.
+	Granted []Grant
+}
+
+// Path is where a path argument leads.
+type Path struct {
+	// Arg is the JSON pointer of the argument beneath the arguments.
+	Arg string
+	// Given is the argument as it came, Resolved the absolute path without links that it leads to.
+	Given, Resolved string
+	// Exists is set when there is something.
+	Exists bool
+	// Root is the path of the root that holds it, and Rel the path beneath that root; Root is empty outside of all.
+	Root, Rel string
+	// Rights are what the root allows, and Need what the call seems to do there.
+	Rights, Need roots.Access
+}
+
+// Grant is a yes that holds for more than one call. It is bound to the rule that asked.
+type Grant struct {
+	// Rule is that of the decision that a person answered.
+	Rule string
+	// Tool is the tool that it is for, and Root the root; of the two one is given.
+	Tool, Root string
+}
+
+// Decision is what Decide says.
+type Decision struct {
+	Verdict Verdict
+	// Rule says where the rule is that decided, as "FILE:LINE:COLUMN", or which default it was.
+	Rule string
+	// Reason is one sentence without a full stop, for people and models.
+	Reason string
+	// Change says what would change the decision, for the person, a line each. It may be empty.
+	Change string
+	// Remember is the most that a yes may be good for, where a person is asked. Roots are the roots of the call, where it
+	// is InRoot.
+	Remember Remember
+	Roots    []string
+	// Default is set when no rule of the operator decided.
+	Default bool
+	// Granted is set when a person would be asked and has said yes before.
+	Granted bool
+}
+
+// Policy is a set of rules. The zero value, and nil, deny everything. It does not change and is safe for concurrent use.
+type Policy struct {
+	rules    []*Rule
+	defaults [][]*Rule
+	index    *index
+}
+
+// New makes a policy of rules and of groups of defaults: the first group that has a rule for a call decides. The rules may
+// not be changed afterwards.
+func New(rules []*Rule, defaults ...[]*Rule) *Policy {
+	return &Policy{rules: rules, defaults: defaults, index: newIndex(rules, defaults)}
+}
+
+// Rules returns the rules without the defaults.
+func (p *Policy) Rules() []*Rule {
+	if p == nil {
+		return nil
+	}
+	return p.rules
+}
+
+// Decide decides.
+func (p *Policy) Decide(c Call) Decision {
+	if p == nil || p.index == nil {
+		return Decision{Rule: "no policy", Reason: "there is no policy"}
+	}
+	for i := range c.Paths {
+		if c.Paths[i].Root == "" {
+			return Decision{Rule: "the roots", Reason: fmt.Sprintf("%q leads outside the roots", c.Paths[i].Arg), Default: true,
+				Change: "a root that holds it; no rule opens what is outside"}
+		}
+	}
+	e := &evaluation{call: &c}
+	for i, group := range p.index.groups(c.Server, c.Tool) {
+		for _, r := range group {
+			if r.applies(e) {
+				return decide(r, &c, i > 0)
+			}
+		}
+	}
+	return Decision{Rule: "no rule", Reason: "no rule is for it", Default: true, Change: allowRule(&c)}
+}
+
+func decide(r *Rule, c *Call, byDefault bool) Decision {
+	d := Decision{Verdict: r.Verdict, Rule: r.At, Reason: r.Reason, Default: byDefault}
+	if d.Reason == "" {
+		d.Reason = r.because(c)
+	}
+	switch r.Verdict {
+	case Ask:
+		d.Remember = r.Remember
+		if d.Remember == InRoot {
+			if d.Roots = touched(c.Paths); len(d.Roots) == 0 {
+				d.Remember = ForTool
+			}
+		}
+		if d.remembered(c) {
+			d.Verdict, d.Granted = Allow, true
+		}
+		if byDefault {
+			d.Change = allowRule(c)
+		} else {
+			d.Change = "the rule at " + r.At
+		}
+	case Deny:
+		d.Change = "the rule at " + r.At
+	case Allow:
+		d.Change = fmt.Sprintf("a [[rule]] with match = { %s } and verdict = \"ask\" or \"deny\"", matching(c))
+	}
+	return d
+}
+
+// remembered reports whether what was granted answers the question.
+func (d *Decision) remembered(c *Call) bool {
+	granted := func(tool, root string) bool {
+		return slices.Contains(c.Granted, Grant{Rule: d.Rule, Tool: tool, Root: root})
+	}
+	switch d.Remember {
+	case ForTool:
+		return granted(c.Tool, "")
+	case InRoot:
+		return granted(c.Tool, "") || !slices.ContainsFunc(d.Roots, func(root string) bool { return !granted("", root) })
+	}
+	return false
+}
+
+// touched are the roots in which a call changes something; where none of its paths says so, all that it has paths in.
+func touched(paths []Path) []string {
+	var changed, all []string
+	for _, p := range paths {
+		if !slices.Contains(all, p.Root) {
+			all = append(all, p.Root)
+		}
+		if p.Need&^roots.Read != 0 && !slices.Contains(changed, p.Root) {
+			changed = append(changed, p.Root)
+		}
+	}
+	if len(changed) > 0 {
+		return changed
+	}
+	return all
+}
+
+func allowRule(c *Call) string {
+	change := fmt.Sprintf("a [[rule]] with match = { %s } and verdict = \"allow\"", matching(c))
+	if c.Effect == Unknown {
+		change += fmt.Sprintf("\neffect = \"read\" (or \"write\", \"delete\") for the tool %q, if you know that it does no more", c.Tool)
+	}
+	return change
+}
+
+// matching is the match of a rule for the tool of a call.
+func matching(c *Call) string {
+	var parts []string
+	if c.Server != "" {
+		parts = append(parts, fmt.Sprintf("server = %q", c.Server))
+	}
+	return strings.Join(append(parts, fmt.Sprintf("tool = %q", literal(c.Tool))), ", ")
+}

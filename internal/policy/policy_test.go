@@ -1,0 +1,76 @@
+package policy
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rootbound/rootbound/roots"
+)
+
+func TestZeroDenies(t *testing.T) {
+	for name, p := range map[string]*Policy{"nil": nil, "zero": {}, "without rules": New(nil)} {
+		if d := p.Decide(Call{Tool: "read_file", Effect: Read}); d.Verdict != Deny {
+			t.Errorf("%s: got %v, want deny", name, d.Verdict)
+		}
+	}
+	var v Verdict
+	if v != Deny {
+		t.Errorf("the zero verdict is %v", v)
+	}
+}
+
+func TestOrder(t *testing.T) {
+	rule := func(at string, v Verdict, tool Glob) *Rule { return &Rule{At: at, Verdict: v, Tool: tool} }
+	rules := []*Rule{
+		rule("allow", Allow, "a*"), rule("ask", Ask, "ab*"), rule("deny", Deny, "abc*"), rule("later", Deny, "abcd"),
+	}
+	defaults := []*Rule{rule("default", Ask, "z*"), {At: "never", Verdict: Deny, Tool: "a*"}}
+	p := New(rules, defaults, []*Rule{rule("last", Allow, "")})
+	for tool, want := range map[string]string{"a": "allow", "ab": "ask", "abc": "deny", "abcd": "deny", "z": "default", "y": "last"} {
+		if got := p.Decide(Call{Tool: tool}).Rule; got != want {
+			t.Errorf("%q is decided by %q, want %q", tool, got, want)
+		}
+	}
+}
+
+func TestOutside(t *testing.T) {
+	p := New([]*Rule{{At: "r", Verdict: Allow}})
+	in := Path{Arg: "/path", Given: "x", Resolved: "/srv/x", Root: "/srv", Rel: "x", Rights: roots.ReadWrite}
+	if d := p.Decide(Call{Tool: "t", Paths: []Path{in}}); d.Verdict != Allow {
+		t.Errorf("inside: got %v", d)
+	}
+	if d := p.Decide(Call{Tool: "t", Paths: []Path{in, {Arg: "/to", Given: "/etc", Resolved: "/etc"}}}); d.Verdict != Deny {
+		t.Errorf("one of two outside: got %v", d)
+	}
+}
+
+func TestGranted(t *testing.T) {
+	write := Path{Arg: "/path", Resolved: "/srv/x", Root: "/srv", Need: roots.Write}
+	read := Path{Arg: "/from", Resolved: "/home/u/x", Root: "/home/u", Need: roots.Read}
+	rule := func(r Remember) []*Rule { return []*Rule{{At: "r", Verdict: Ask, Remember: r}} }
+	for _, tt := range []struct {
+		name    string
+		rules   []*Rule
+		paths   []Path
+		granted []Grant
+		want    Decision
+	}{
+		{"never", rule(Never), nil, []Grant{{"r", "t", ""}}, Decision{Verdict: Ask}},
+		{"tool", rule(ForTool), nil, []Grant{{"r", "t", ""}}, Decision{Verdict: Allow, Remember: ForTool, Granted: true}},
+		{"another tool", rule(ForTool), nil, []Grant{{"r", "u", ""}}, Decision{Verdict: Ask, Remember: ForTool}},
+		{"another rule", rule(ForTool), nil, []Grant{{"s", "t", ""}}, Decision{Verdict: Ask, Remember: ForTool}},
+		{"root", rule(InRoot), []Path{write, read}, []Grant{{"r", "", "/srv"}},
+			Decision{Verdict: Allow, Remember: InRoot, Roots: []string{"/srv"}, Granted: true}},
+		{"another root", rule(InRoot), []Path{write, read}, []Grant{{"r", "", "/home/u"}},
+			Decision{Verdict: Ask, Remember: InRoot, Roots: []string{"/srv"}}},
+		{"no writing path", rule(InRoot), []Path{read}, nil, Decision{Verdict: Ask, Remember: InRoot, Roots: []string{"/home/u"}}},
+		{"no path", rule(InRoot), nil, []Grant{{"r", "", ""}}, Decision{Verdict: Ask, Remember: ForTool}},
+	} {
+		got := New(tt.rules).Decide(Call{Tool: "t", Paths: tt.paths, Granted: tt.granted})
+		got.Rule, got.Reason, got.Change = "", "", ""
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}

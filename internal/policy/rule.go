@@ -1,0 +1,119 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Rule is one rule. What is left out of its match is anything.
+type Rule struct {
+	// At says where it is written.
+	At string
+	// Server is the name of a server, Tool what the name of the tool is like.
+	Server string
+	Tool   Glob
+	// Effects are what is known of what the tool does.
+	Effects Effects
+	// Args are the arguments by name; all have to be as they say.
+	Args []Arg
+
+	Verdict Verdict
+	// Reason is told to the model and the person, instead of a sentence made of the rule.
+	Reason string
+	// Remember is for one that asks.
+	Remember Remember
+}
+
+// Arg is an argument of a call. A name without "/" is that member at any depth; "/edits/*/file" is one place, with "*"
+// for any member or element and "~1" for a "/" in a name.
+type Arg struct {
+	Name string
+	Predicate
+	// At says where it is written.
+	At string
+}
+
+// Effects is a set of effects. The zero value is every one.
+type Effects uint8
+
+// Of returns the set of some effects.
+func Of(list ...Effect) Effects {
+	var s Effects
+	for _, e := range list {
+		s |= 1 << e
+	}
+	return s
+}
+
+// Has reports whether e is in s.
+func (s Effects) Has(e Effect) bool { return s == 0 || s&(1<<e) != 0 }
+
+// String lists them.
+func (s Effects) String() string {
+	var words []string
+	for e := Unknown; e <= Delete; e++ {
+		if s&(1<<e) != 0 {
+			words = append(words, e.String())
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// within reports whether every effect of s is one of t.
+func (s Effects) within(t Effects) bool { return t == 0 || s != 0 && s&^t == 0 }
+
+// matches reports whether r is for a tool, whatever it does and whatever its arguments are.
+func (r *Rule) matches(server, tool string) bool {
+	return (r.Server == "" || r.Server == server) && r.Tool.Match(tool)
+}
+
+// applies reports whether r is for the call. What is not certain counts for a rule that denies or asks, and not for one
+// that allows.
+func (r *Rule) applies(e *evaluation) bool {
+	if !r.Effects.Has(e.call.Effect) {
+		return false
+	}
+	least := some
+	if r.Verdict == Allow {
+		least = all
+	}
+	for i := range r.Args {
+		if e.argument(&r.Args[i]) < least {
+			return false
+		}
+	}
+	return true
+}
+
+// because is the reason of a rule that gives none.
+func (r *Rule) because(c *Call) string {
+	does := ""
+	switch {
+	case r.Effects == 0:
+	case c.Effect == Unknown:
+		does = fmt.Sprintf("nobody has said what %q does", c.Tool)
+	default:
+		does = fmt.Sprintf("%q may %s", c.Tool, c.Effect)
+	}
+	about := ""
+	if len(r.Args) > 0 {
+		var names []string
+		for _, a := range r.Args {
+			names = append(names, fmt.Sprintf("%q", a.Name))
+		}
+		about = "of its argument " + strings.Join(names, " and ")
+		if len(names) > 1 {
+			about = "of its arguments " + strings.Join(names, " and ")
+		}
+	}
+	says := map[Verdict]string{Deny: "does not allow that", Ask: "asks a person for that", Allow: "allows that"}[r.Verdict]
+	switch {
+	case does != "" && about != "":
+		return fmt.Sprintf("a rule %s, as %s and because %s", says, does, about)
+	case does != "":
+		return fmt.Sprintf("a rule %s, as %s", says, does)
+	case about != "":
+		return fmt.Sprintf("a rule %s because %s", says, about)
+	}
+	return "a rule " + says
+}
