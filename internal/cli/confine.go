@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -163,7 +164,7 @@ func (c *confinement) command(filled launch.Command, set roots.Set, dir string) 
 			policy.Rules = append(policy.Rules, sandbox.Rule{Path: real, Access: access})
 		}
 	}
-	env = append(env, "TMPDIR="+c.tmp)
+	env = append(env, "TMPDIR="+c.tmp, loggedBy+"="+cmp.Or(c.run.log.Path(), logOff))
 	if c.proxy != nil {
 		policy.Net.Proxy = c.proxy.Port()
 		env = append(env, c.proxy.Environ()...)

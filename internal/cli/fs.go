@@ -94,6 +94,13 @@ more, and --deny '!NAME' spares one.
 // its other lines, which tell of roots, none is printed: the guard tells of them in its own words.
 const referenceStarted = "Secure MCP Filesystem Server running on stdio"
 
+// loggedBy is the variable in which a server that is started confined finds where its guard logs, or logOff. It may not write
+// there itself.
+const (
+	loggedBy = "ROOTBOUND_LOGGED_BY"
+	logOff   = "off"
+)
+
 func (a *app) serveFiles(ctx context.Context, flags config.Flags, f fsFlags) error {
 	deny, err := fsserver.NewDeny(f.deny, !f.compat && !f.noDefaultDeny)
 	if err != nil {
@@ -115,6 +122,13 @@ func (a *app) serveFiles(ctx context.Context, flags config.Flags, f fsFlags) err
 	}
 	allowed := *plan
 	allowed.Roots = l.narrowed(plan.Roots)
+	guarded := a.env(loggedBy)
+	if o := plan.Log.Enabled.Origin; plan.Log.Dir.Given() || o.File != "" || strings.HasPrefix(o.Word, "--") {
+		guarded = "" // somebody has said what is logged
+	}
+	if guarded != "" { // whoever confines this process has logged each call before it comes here
+		allowed.Log.Enabled = config.Setting[bool]{Origin: config.Origin{Word: loggedBy}}
+	}
 	r, err := a.newRun(&allowed, "fs", "", "contained")
 	if err != nil {
 		return err
@@ -129,6 +143,9 @@ func (a *app) serveFiles(ctx context.Context, flags config.Flags, f fsFlags) err
 		return r.fail(fmt.Errorf("confining this process, as %s wants: %s", plan.Confine.Origin, l.why))
 	}
 	r.limits = l
+	if guarded != logOff {
+		r.loggedBy = guarded
+	}
 	a.startLine(r, &allowed, "opened by handle; "+l.String())
 	if f.compat {
 		fmt.Fprintln(a.err, referenceStarted)

@@ -190,7 +190,7 @@ func (a *app) run(ctx context.Context, f config.Flags, refresh bool) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	r, err := a.newRun(plan, serverName(plan, command.Path), dir, layers...)
+	r, err := a.newRun(plan, serverName(plan, dir), dir, layers...)
 	if err != nil {
 		return err
 	}
@@ -233,12 +233,17 @@ func (a *app) run(ctx context.Context, f config.Flags, refresh bool) error {
 	}
 	r.guard = guard.New(opt)
 	a.startLine(r, plan, words)
-	if err := transport.LookPath(command.Path, dir); err != nil {
-		r.warn(fmt.Sprintf("the server cannot be started as it is written: %v", err))
+	missing := transport.LookPath(command.Path, dir)
+	if missing != nil {
+		r.warn(fmt.Sprintf("the server cannot be started as it is written: %v", missing))
 	}
 	return r.serve(ctx, f, plan, r.guard.Wrap(process), func() *transport.ExitError {
 		defer transport.KillDescendants()
-		return process.Close()
+		exit := process.Close()
+		if exit == nil && missing != nil { // nobody asked for it, and nobody could have had it
+			exit = transport.NotStarted(command.Path, missing)
+		}
+		return exit
 	})
 }
 
@@ -248,6 +253,7 @@ type running struct {
 	name     string
 	runs     string // what its name stands for, for consents; empty: what its name says
 	log      *calllog.Log
+	loggedBy string // where the guard in front of this one logs, when this one does not
 	guard    *guard.Guard
 	policy   calllog.Policy
 	confined *confinement                // of the server's process; nil for none
@@ -588,22 +594,28 @@ func (a *app) startLine(r *running, plan *config.Plan, layers string) {
 		b.WriteString(" from " + plan.Source.String())
 	}
 	b.WriteString("; " + layers)
-	if p := r.log.Path(); p != "" {
+	switch p := r.log.Path(); {
+	case p != "":
 		b.WriteString("; log " + p)
-	} else {
+	case r.loggedBy != "":
+		b.WriteString("; logged by the guard in front, in " + r.loggedBy)
+	default:
 		b.WriteString("; nothing is logged")
 	}
 	r.warn(b.String())
 }
 
 // serverName is a short name for texts and the log.
-func serverName(plan *config.Plan, program string) string {
+func serverName(plan *config.Plan, dir string) string {
 	if plan.Server != "" {
 		return plan.Server
 	}
 	name := launch.Identify(plan.Command).Name
 	if name == "" {
-		name = program
+		if script := plan.Command.Script(); script != "" {
+			return launch.ScriptName(script, dir)
+		}
+		name = plan.Command.Path
 	}
 	return strings.TrimPrefix(strings.TrimSuffix(filepath.Base(name), ".exe"), "server-")
 }
@@ -614,14 +626,12 @@ func childDir(c launch.Command, set roots.Set, cwd string) string {
 	if strings.ContainsRune(c.Path, filepath.Separator) && !filepath.IsAbs(c.Path) {
 		return cwd
 	}
-	for _, arg := range c.Args {
-		if strings.HasPrefix(arg, "-") {
-			continue
-		}
-		if info, err := os.Stat(filepath.Join(cwd, arg)); err == nil && info.Mode().IsRegular() && !filepath.IsAbs(arg) {
-			return cwd
-		}
-		break
+	first := c.Script()
+	if i := slices.IndexFunc(c.Args, func(arg string) bool { return !strings.HasPrefix(arg, "-") }); first == "" && i >= 0 {
+		first = c.Args[i]
+	}
+	if info, err := os.Stat(filepath.Join(cwd, first)); err == nil && info.Mode().IsRegular() && !filepath.IsAbs(first) {
+		return cwd
 	}
 	if _, _, inside := set.Match(cwd); inside {
 		return cwd

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/bpf"
@@ -41,8 +42,11 @@ type guardOrder struct {
 	Only []string
 	// Plain starts the program as it is.
 	Plain bool
-	// Masked hides Landlock: from the guard, as an old kernel or container does, or only from the stage.
-	Masked string
+	// Masked hides Landlock: from the guard, as an old kernel or container does, or only from the stage. Errno is what the
+	// kernel seems to answer; Version, if not 0, is the version that it seems to have.
+	Masked  string
+	Errno   syscall.Errno
+	Version int
 	// Leak is a file that the guard has open, without care, when it starts the program.
 	Leak string
 }
@@ -79,7 +83,7 @@ func asGuard(text string) int {
 		return cmd.ProcessState.ExitCode()
 	}
 	if o.Masked == "guard" {
-		if err := mask(); err != nil {
+		if err := mask(o.Errno, o.Version); err != nil {
 			return fail(err)
 		}
 	}
@@ -94,7 +98,7 @@ func asGuard(text string) int {
 		cmd.Env = []string{onlyVariable + "=" + strings.Join(o.Only, ",")}
 	}
 	if o.Masked == "stage" {
-		if err := mask(); err != nil {
+		if err := mask(unix.ENOSYS, 0); err != nil {
 			return fail(err)
 		}
 	}
@@ -357,19 +361,35 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// mask lets this thread and what it starts see no Landlock.
-func mask() error {
+// mask lets this thread and what it starts see no Landlock, but the error, or a version of it.
+func mask(errno syscall.Errno, version int) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
+	answer := refuse(errno)
+	if version != 0 {
+		answer = ask
+	}
 	p := program{bpf.LoadAbsolute{Off: dataNumber, Size: 4}}
-	p.when(unix.SYS_LANDLOCK_CREATE_RULESET, end(refuse(unix.ENOSYS)))
+	p.when(unix.SYS_LANDLOCK_CREATE_RULESET, end(answer))
 	raw, err := bpf.Assemble(append(p, end(allow)...))
 	if err != nil {
 		return err
 	}
-	_, err = setFilter(raw, false)
-	return err
+	listener, err := setFilter(raw, version != 0)
+	if err != nil || version == 0 {
+		return err
+	}
+	go func() { // on another thread, which sees the kernel as it is
+		c := connector{listener: listener}
+		for {
+			var n notification
+			if err := c.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)); err == nil {
+				c.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&response{id: n.id, val: int64(version)}))
+			}
+		}
+	}()
+	return nil
 }
 
 const width, first = 18, 45
@@ -473,12 +493,17 @@ func TestTheServerDiesWithItsGuard(t *testing.T) {
 func TestNothingIsStartedUnconfined(t *testing.T) {
 	needLandlock(t)
 	probe := buildProbe(t)
-	tests := []struct {
+	type test struct {
 		name string
 		set  func(*guardOrder)
 		want string
-	}{
-		{"no Landlock", func(o *guardOrder) { o.Masked = "guard" }, "this kernel has no Landlock, or a container hides it (function not implemented): unsupported operation"},
+	}
+	tests := []test{
+		{"an old kernel, or gVisor", func(o *guardOrder) { o.Masked, o.Errno = "guard", unix.ENOSYS }, "this kernel has no Landlock, or a container hides it (function not implemented): unsupported operation"},
+		{"an old container", func(o *guardOrder) { o.Masked, o.Errno = "guard", unix.EPERM }, "this kernel has no Landlock, or a container hides it (operation not permitted): unsupported operation"},
+		{"Landlock switched off", func(o *guardOrder) { o.Masked, o.Errno = "guard", unix.EOPNOTSUPP }, "this kernel has Landlock switched off (its parameter lsm= does not name it): unsupported operation"},
+		{"version 1", func(o *guardOrder) { o.Masked, o.Version = "guard", 1 }, "the Landlock of this kernel is too old (1, and 3 is needed): unsupported operation"},
+		{"version 2", func(o *guardOrder) { o.Masked, o.Version = "guard", 2 }, "the Landlock of this kernel is too old (2, and 3 is needed): unsupported operation"},
 		{"no Landlock in the stage", func(o *guardOrder) { o.Masked = "stage" }, "confining the program: restricting files with Landlock: "},
 		{"a root that is gone", func(o *guardOrder) {
 			o.Policy.Rules = append(o.Policy.Rules, Rule{Path: "/nowhere", Access: roots.ReadOnly})
@@ -491,7 +516,7 @@ func TestNothingIsStartedUnconfined(t *testing.T) {
 		{"a program that may not be run", func(o *guardOrder) { o.Policy.Rules = o.Policy.Rules[:1] }, ": permission denied"},
 	}
 	if level, _ := Supported(); level.Landlock < 10 { // the one that can forbid UDP
-		tests = append(tests, tests[1])
+		tests = append(tests, tests[slices.IndexFunc(tests, func(tt test) bool { return tt.name == "no Landlock in the stage" })])
 		newer := &tests[len(tests)-1]
 		newer.name, newer.set = "a version that the kernel has not", func(o *guardOrder) { o.ABI = 10 }
 	}
@@ -500,7 +525,7 @@ func TestNothingIsStartedUnconfined(t *testing.T) {
 		o := w.order()
 		tt.set(&o)
 		stdout, stderr, code := run(t, os.Getuid(), o)
-		if code != 99 || stdout != "" || !strings.Contains(stderr, tt.want) {
+		if code != 99 || stdout != "" || !strings.Contains(stderr, tt.want) || strings.Count(stderr, "\n") != 1 && o.Masked == "guard" {
 			t.Errorf("%s: exit code %d, output %q, error %q, want one with %q", tt.name, code, stdout, stderr, tt.want)
 		}
 	}
