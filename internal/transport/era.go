@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -86,8 +87,9 @@ func (p *server) send(w way, ctx context.Context, r *exchange.Request, reply fun
 	case method == "notifications/initialized" && p.welcomed.Load():
 	case w == undecided && method == "initialize":
 		p.welcome(ctx, r, reply)
-	case w == undecided && r.Msg.Kind() == wire.Request && r.Era == exchange.Modern:
+	case w == undecided && r.Msg.Kind() == wire.Request && (r.Era == exchange.Modern || p.opt.Protocol.excludes(r.Era)):
 		p.try(ctx, r, reply)
+	case w == undecided && p.opt.Protocol.excludes(r.Era): // a notification before anything that it could be about
 	default:
 		p.edge(r.Era).Handle(ctx, r, reply)
 	}
@@ -98,7 +100,7 @@ func (p *server) edge(e exchange.Era) exchange.Handler {
 	if e == exchange.Modern {
 		return p.modern
 	}
-	return p.legacy
+	return p.handshake
 }
 
 // listen takes in the request on which a handshake client is told what belongs to no other. Both bridges know it, so that it
@@ -201,8 +203,9 @@ func (p *server) try(ctx context.Context, r *exchange.Request, reply func(exchan
 	switch {
 	case over: // just now
 		p.deliver(ctx, r, reply)
-	case first && p.recalls(other(r.Era)):
+	case first && (p.opt.Protocol.excludes(r.Era) || p.recalls(other(r.Era)) && !p.opt.Protocol.excludes(other(r.Era))):
 		t.greet(false)
+	case p.opt.Protocol.excludes(r.Era): // it waits for the bridge
 	default:
 		t.send(g)
 	}
@@ -254,9 +257,9 @@ func (t *trial) limit(f func()) {
 // silent takes it that the server does not answer requests in their own words.
 func (t *trial) silent() {
 	t.mu.Lock()
-	if t.over || t.own != open || t.bridge != untried || len(t.guests) == 0 {
+	if t.over || t.own != open || t.bridge != untried || len(t.guests) == 0 || t.p.opt.Protocol.excludes(other(t.era)) {
 		t.mu.Unlock()
-		return
+		return // with no other era to try, it is waited for as long as its client does
 	}
 	first := t.guests[0].r
 	t.mu.Unlock()
@@ -404,6 +407,10 @@ func (t *trial) failed(ended bool) {
 	t.own = refused
 	next := t.bridge
 	t.mu.Unlock()
+	if t.p.opt.Protocol.excludes(other(t.era)) {
+		t.end(direct)
+		return
+	}
 	switch next {
 	case untried:
 		t.greet(ended)
@@ -428,7 +435,7 @@ func (t *trial) greet(ended bool) {
 	go t.p.revive(func(err error) {
 		switch {
 		case err != nil:
-			t.unmet()
+			t.unmet(exchange.Fail(r, wire.CodeInternal, "rootbound: "+err.Error(), nil))
 		case t.era == exchange.Legacy:
 			t.p.up.Greet(r.Session.Context(), r, t.met)
 		default:
@@ -444,6 +451,7 @@ func (t *trial) unheard() {
 	t.mu.Unlock()
 	switch {
 	case over:
+	case t.p.opt.Protocol.excludes(t.era): // it is waited for as long as its client does
 	case own == untried: // what was remembered may be wrong
 		t.sendAll()
 	case own == refused:
@@ -451,16 +459,16 @@ func (t *trial) unheard() {
 	}
 }
 
-func (t *trial) met(_ exchange.Outcome, ok bool) {
+func (t *trial) met(o exchange.Outcome, ok bool) {
 	if ok {
 		t.end(bridged)
 	} else {
-		t.unmet()
+		t.unmet(o)
 	}
 }
 
-// unmet takes it that the server does not speak the other era either.
-func (t *trial) unmet() {
+// unmet takes it that the server does not speak the other era either: o is what it said.
+func (t *trial) unmet(o exchange.Outcome) {
 	ended := t.p.dead()
 	t.mu.Lock()
 	if t.over {
@@ -479,11 +487,34 @@ func (t *trial) unmet() {
 	switch {
 	case again: // what it was sent before may be what it ended of
 		t.greet(true)
+	case t.p.opt.Protocol.excludes(t.era):
+		t.refuse(o)
 	case own == untried:
 		t.sendAll()
 	case own == refused || ended:
 		t.end(direct)
 	}
+}
+
+// refuse gives up the trial, for a server that is held to an era and did not take it: o is what it said. The next request
+// begins another one.
+func (t *trial) refuse(o exchange.Outcome) {
+	t.mu.Lock()
+	if t.over {
+		t.mu.Unlock()
+		return
+	}
+	t.stop(undecided)
+	guests := t.guests
+	t.mu.Unlock()
+	text := fmt.Sprintf("the server is held to %s, which it does not speak", words(other(t.era)))
+	if o.Msg != nil && o.Msg.Error() != nil {
+		text += fmt.Sprintf(": %.300s", wire.GetString(o.Msg.Error(), "message"))
+	}
+	for _, g := range guests {
+		g.reply(exchange.Fail(g.r, wire.CodeInternal, "rootbound: "+text, []byte(`{"reason":"protocol"}`)))
+	}
+	go t.release(undecided)
 }
 
 // sendAll sends what waits in its own words.
@@ -681,7 +712,7 @@ func (p *server) found(e exchange.Era, w way, neither bool) {
 	default:
 		p.opt.Note("the client and the server speak %s", words(e))
 	}
-	if p.opt.Memory == nil || neither {
+	if _, held := p.opt.Protocol.only(); p.opt.Memory == nil || neither || held {
 		return
 	}
 	only, before, known := p.opt.Memory.Recall()

@@ -50,6 +50,8 @@ type ProcessOptions struct {
 	// tried; 0 is 5 s. GreetTimeout is the same for initialize; 0 is 20 s: a server that is still being fetched is silent, too,
 	// and some end on what comes between the parts of a handshake.
 	ProbeTimeout, GreetTimeout time.Duration
+	// Protocol holds the server to revisions: it is spoken to in no others.
+	Protocol Protocol
 	// Memory keeps from run to run which era is to be tried first; nil keeps nothing.
 	Memory Memory
 	// Grace is how long a child may take to end after its standard input was closed, and again after SIGTERM; 0 is 2 s.
@@ -85,11 +87,6 @@ func (e *ExitError) Error() string {
 		return e.State
 	}
 	return "the server process ended: " + e.State
-}
-
-// NotStarted is for a program that nobody could start, and why.
-func NotStarted(program string, why error) *ExitError {
-	return &ExitError{Code: 1, State: fmt.Sprintf("starting the server %q: %v", program, why), unstarted: true}
 }
 
 // NewProcess returns a process that is not started. Command is called at each start, so that its arguments can follow

@@ -48,7 +48,7 @@ func guardMain(path string) int {
 }
 
 // passthrough is a guard without any stage, in this process.
-func passthrough(o ProcessOptions) mcptest.Guard {
+func passthrough(o ProcessOptions, client ...Protocol) mcptest.Guard {
 	return func(t *testing.T, args, env []string) (io.WriteCloser, io.Reader) {
 		o := o
 		if o.Report == nil {
@@ -60,7 +60,11 @@ func passthrough(o ProcessOptions) mcptest.Guard {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			if err := ServeStdio(t.Context(), inR, outW, p, StdioOptions{Report: o.Report}); err != nil && !errors.Is(err, context.Canceled) {
+			h := exchange.Handler(p)
+			for _, held := range client {
+				h = Hold(held, p)
+			}
+			if err := ServeStdio(t.Context(), inR, outW, h, StdioOptions{Report: o.Report}); err != nil && !errors.Is(err, context.Canceled) {
 				t.Errorf("serving: %v", err)
 			}
 			p.Close()
@@ -71,12 +75,15 @@ func passthrough(o ProcessOptions) mcptest.Guard {
 	}
 }
 
-// options are what the first lines of a transcript say: "#! strict", "#! probe 100ms", "#! greet 100ms", "#! remembers legacy".
+// options are what the first lines of a transcript say: "#! strict", "#! probe 100ms", "#! greet 100ms", "#! remembers legacy",
+// "#! server legacy", "#! client 2025-06-18".
 func options(t *testing.T, tr mcptest.Transcript) (o ProcessOptions) {
 	for _, words := range tr.Options() {
 		switch words[0] {
 		case "strict":
 			o.Strict = true
+		case "server":
+			o.Protocol = Protocol(words[1])
 		case "probe", "greet":
 			d, err := time.ParseDuration(words[1])
 			if err != nil {
@@ -93,6 +100,7 @@ func options(t *testing.T, tr mcptest.Transcript) (o ProcessOptions) {
 				only = exchange.Modern
 			}
 			o.Memory = &memory{only: only, server: "s 1", known: true}
+		case "client":
 		default:
 			t.Fatalf("unknown option %q", words)
 		}
@@ -102,7 +110,13 @@ func options(t *testing.T, tr mcptest.Transcript) (o ProcessOptions) {
 
 func TestTranscripts(t *testing.T) {
 	mcptest.Transcripts(t, "testdata/*.txtar", func(t *testing.T, tr mcptest.Transcript) {
-		tr.Play(t, nil, passthrough(options(t, tr)))
+		var client []Protocol
+		for _, words := range tr.Options() {
+			if words[0] == "client" {
+				client = append(client, Protocol(words[1]))
+			}
+		}
+		tr.Play(t, nil, passthrough(options(t, tr), client...))
 	})
 }
 

@@ -39,6 +39,8 @@ type server struct {
 	modern *modern.Server
 	up     *bridge.Up
 	down   *bridge.Down
+	// handshake is in front of legacy, where the server is held to a revision.
+	handshake exchange.Handler
 
 	routes   [2]route               // by the era of the client's messages
 	agreed   atomic.Pointer[[]byte] // the answer to a handshake that a client made itself
@@ -120,7 +122,11 @@ func (p *server) init(o ProcessOptions) {
 	p.opt = o
 	p.legacy = legacy.NewServer(legacy.ServerOptions{Strict: o.Strict, Report: o.Report, Note: o.Note, Again: o.Again})
 	p.modern = modern.NewServer(modern.ServerOptions{Report: o.Report, Note: o.Note, Again: o.Again})
-	p.up, p.down = bridge.NewUp(p.modern), bridge.NewDown(p.edge(exchange.Legacy))
+	p.handshake = p.legacy
+	if rev := o.Protocol.handshake(); rev != "" {
+		p.handshake = agreeing{p.legacy, rev, "server"}
+	}
+	p.up, p.down = bridge.NewUp(p.modern), bridge.NewDown(p.handshake)
 }
 
 // Handle implements exchange.Handler.
