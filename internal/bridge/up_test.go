@@ -41,14 +41,15 @@ func first(b []byte, _ bool) []byte { return b }
 func TestAHandshakeClientBeforeAStatelessHandler(t *testing.T) {
 	pr, pw := io.Pipe()
 	session := exchange.NewSession(t.Context())
-	c := legacy.NewClient(wire.NewWriter(pw), bridge.NewUp(exchange.Work(twoRounds)), session, legacy.Options{})
+	out := exchange.OnLine(wire.NewWriter(pw))
+	c := legacy.NewClient(out, bridge.NewUp(exchange.Work(twoRounds)), session, legacy.Options{})
 	lines := bufio.NewScanner(pr)
 	say := func(line string) {
 		m, err := wire.Scan([]byte(line), wire.Strict)
 		if err != nil {
 			t.Fatal(err)
 		}
-		go c.Receive(&m)
+		go c.Receive(&m, out)
 	}
 	hear := func(want string) {
 		t.Helper()

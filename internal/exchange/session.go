@@ -7,7 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// Session is what outlives a request: a stdio connection, or a handshake HTTP session. It is safe for concurrent use.
+// Session is what outlives a request: a stdio connection, or a handshake HTTP session. It is safe for concurrent use. A nil one,
+// of requests that nothing connects, never ends, and nothing is known of its client.
 type Session struct {
 	// ID tells it from others in the log.
 	ID string
@@ -38,13 +39,21 @@ func NewSession(ctx context.Context) *Session {
 }
 
 // Context is done when the session ends.
-func (s *Session) Context() context.Context { return s.ctx }
+func (s *Session) Context() context.Context {
+	if s == nil {
+		return context.Background()
+	}
+	return s.ctx
+}
 
 // End ends the session.
 func (s *Session) End(cause error) { s.cancel(cause) }
 
 // Client returns what is known of the client.
 func (s *Session) Client() Client {
+	if s == nil {
+		return Client{}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.client

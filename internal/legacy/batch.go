@@ -12,25 +12,34 @@ const batchRevision = "2025-03-26"
 
 // batch collects the answers to an array of requests, which are sent as one array.
 type batch struct {
+	on      exchange.Stream
 	mu      sync.Mutex
 	left    int
 	answers [][]byte
 }
 
 // deliver sends an answer, or puts it to the others of its batch; nil is the answer of a request that was cancelled.
-func (c *Client) deliver(b *batch, m *wire.Message) {
-	if b == nil {
-		c.send(m)
-		return
+func (k *call) deliver(m *wire.Message) {
+	if k.batch == nil {
+		k.on.End(m)
+	} else {
+		k.batch.deliver(m)
 	}
+}
+
+func (b *batch) deliver(m *wire.Message) {
 	b.mu.Lock()
 	if m != nil {
 		b.answers = append(b.answers, m.Bytes())
 	}
 	b.left--
-	last := b.left == 0 && len(b.answers) > 0
+	last := b.left == 0
 	b.mu.Unlock()
-	if !last {
+	switch {
+	case !last:
+		return
+	case len(b.answers) == 0:
+		b.on.End(nil)
 		return
 	}
 	line := []byte{'['}
@@ -41,41 +50,41 @@ func (c *Client) deliver(b *batch, m *wire.Message) {
 		line = append(line, a...)
 	}
 	if m, err := wire.Scan(append(line, ']'), wire.Lenient); err == nil {
-		c.send(&m)
+		b.on.End(&m)
 	}
 }
 
-func (c *Client) receiveBatch(m *wire.Message) {
+func (c *Client) receiveBatch(m *wire.Message, on exchange.Stream) {
 	if c.session.Client().Revision != batchRevision {
-		c.send(wire.NewError(nil, wire.CodeInvalidRequest, "rootbound: batches exist only in revision "+batchRevision, nil))
+		on.Refuse(wire.NewError(nil, wire.CodeInvalidRequest, "rootbound: batches exist only in revision "+batchRevision, nil))
 		return
 	}
 	msgs, refused, err := m.Elements(wire.Strict)
 	if err != nil {
-		c.send(wire.NewError(nil, wire.CodeInvalidRequest, "rootbound: this batch was refused: "+err.Error(), nil))
+		on.Refuse(wire.NewError(nil, wire.CodeInvalidRequest, "rootbound: this batch was refused: "+err.Error(), nil))
 		return
 	}
-	b := &batch{left: 1} // one for this loop, so that the array is not sent before its end
+	b := &batch{on: on, left: 1} // one for this loop, so that the array is not sent before its end
 	for i := range msgs {
-		if refused[i] == nil && msgs[i].Kind() == wire.Request || refused[i] != nil && refusal(refused[i]) != nil {
+		if refused[i] == nil && msgs[i].Kind() == wire.Request || refused[i] != nil && Refusal(refused[i]) != nil {
 			b.left++
 		}
 	}
 	for i := range msgs {
 		switch e := &msgs[i]; {
 		case refused[i] != nil:
-			if answer := refusal(refused[i]); answer != nil {
-				c.deliver(b, answer)
+			if answer := Refusal(refused[i]); answer != nil {
+				b.deliver(answer)
 			}
 		case e.Kind() == wire.Request && e.Method() == "initialize":
-			c.deliver(b, exchange.Fail(&exchange.Request{Msg: e}, wire.CodeInvalidRequest, "rootbound: initialize must not be in a batch", nil).Msg)
+			b.deliver(exchange.Fail(&exchange.Request{Msg: e}, wire.CodeInvalidRequest, "rootbound: initialize must not be in a batch", nil).Msg)
 		case e.Kind() == wire.Request:
-			c.request(e, b)
+			c.request(e, on, b)
 		case e.Kind() == wire.Notification:
 			c.notification(e)
 		default:
 			c.response(e)
 		}
 	}
-	c.deliver(b, nil)
+	b.deliver(nil)
 }

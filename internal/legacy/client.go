@@ -19,9 +19,9 @@ type Options struct {
 	Report func(format string, args ...any)
 }
 
-// Client is the client edge. Receive must be called from one goroutine; everything else is safe from any.
+// Client is the client edge. Receive must be called once at a time; everything else is safe from any goroutine.
 type Client struct {
-	out     *wire.Writer
+	out     exchange.Stream
 	next    exchange.Handler
 	session *exchange.Session
 	report  func(string, ...any)
@@ -37,46 +37,38 @@ type Client struct {
 	unsent      exchange.Tally // requests whose answers were not sent yet
 }
 
-// NewClient returns the edge of a client that is written to by out and whose requests go to next. The session ends when
-// the connection does: its owner calls End.
-func NewClient(out *wire.Writer, next exchange.Handler, s *exchange.Session, o Options) *Client {
+// NewClient returns the edge of a client that is told on out what belongs to none of its messages, and whose requests go to
+// next. The session ends when the connection does: its owner calls End.
+func NewClient(out exchange.Stream, next exchange.Handler, s *exchange.Session, o Options) *Client {
 	if o.Report == nil {
 		o.Report = func(string, ...any) {}
 	}
 	return &Client{out: out, next: next, session: s, report: o.Report, open: map[string]*call{}, questions: map[string]*question{}}
 }
 
-// Receive takes a message of the client.
-func (c *Client) Receive(m *wire.Message) {
+// Receive takes a message of the client. What belongs to it is written on its stream, which a request and a batch end, with an
+// answer or without.
+func (c *Client) Receive(m *wire.Message, on exchange.Stream) {
 	c.listen()
 	switch m.Kind() {
 	case wire.Request:
-		c.request(m, nil)
+		c.request(m, on, nil)
 	case wire.Notification:
 		c.notification(m)
 	case wire.Response:
 		c.response(m)
 	case wire.Batch:
-		c.receiveBatch(m)
+		c.receiveBatch(m, on)
 	}
 }
 
-// Refuse answers a line that is no message.
-func (c *Client) Refuse(r *wire.Refusal) {
-	if answer := refusal(r); answer != nil {
-		c.out.Queue(answer)
-	}
-}
-
-// refusal is the answer to a line that is refused; nil when it was a notification or a response, which have none.
-func refusal(r *wire.Refusal) *wire.Message {
+// Refusal is the answer to a line that is refused; nil when it was a notification or a response, which have none.
+func Refusal(r *wire.Refusal) *wire.Message {
 	if r.Kind == wire.Notification || r.Kind == wire.Response {
 		return nil
 	}
 	return wire.NewError(r.ID, r.Code, "rootbound: this message was refused: "+r.Reason, nil)
 }
-
-func (c *Client) send(m *wire.Message) { c.out.Send(m) } // whoever serves the connection sees that it failed
 
 // listen opens the session's long-running request before the first message.
 func (c *Client) listen() {
@@ -91,13 +83,14 @@ func (c *Client) listen() {
 		Msg:     wire.NewRequest(exchange.NewID(), exchange.Listen, nil),
 		Session: c.session,
 	}
-	r.Caller = &call{edge: c, ctx: c.session.Context()}
+	r.Caller = &call{edge: c, on: c.out, ctx: c.session.Context()}
 	c.next.Handle(c.session.Context(), r, func(exchange.Outcome) {})
 }
 
 // call is an open request; it is the caller that its handlers see.
 type call struct {
 	edge   *Client
+	on     exchange.Stream
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	id     []byte
@@ -108,8 +101,8 @@ type call struct {
 	done bool
 }
 
-func (c *Client) request(m *wire.Message, b *batch) {
-	k := &call{edge: c, id: m.ID(), key: m.Key(), batch: b}
+func (c *Client) request(m *wire.Message, on exchange.Stream, b *batch) {
+	k := &call{edge: c, on: on, id: m.ID(), key: m.Key(), batch: b}
 	if m.Method() == "initialize" && c.repeated(k) {
 		return
 	}
@@ -117,7 +110,7 @@ func (c *Client) request(m *wire.Message, b *batch) {
 	c.mu.Lock()
 	if _, open := c.open[k.key]; open {
 		c.mu.Unlock()
-		c.deliver(b, wire.NewError(m.ID(), wire.CodeInvalidRequest, "rootbound: a request with this id is still open", nil))
+		k.deliver(wire.NewError(m.ID(), wire.CodeInvalidRequest, "rootbound: a request with this id is still open", nil))
 		return
 	}
 	c.open[k.key] = k
@@ -153,14 +146,12 @@ func (k *call) end(method string, o exchange.Outcome) {
 	delete(c.open, k.key)
 	c.mu.Unlock()
 	defer c.unsent.Done()
-	if answer != nil || k.batch != nil {
-		c.deliver(k.batch, answer)
-	}
+	k.deliver(answer)
 	for _, k := range again {
 		if answer == nil {
-			c.deliver(k.batch, wire.NewError(k.id, wire.CodeInvalidRequest, "rootbound: the first initialize was cancelled", nil))
+			k.deliver(wire.NewError(k.id, wire.CodeInvalidRequest, "rootbound: the first initialize was cancelled", nil))
 		} else {
-			c.deliver(k.batch, answer.WithID(k.id))
+			k.deliver(answer.WithID(k.id))
 		}
 	}
 	k.cancel(context.Canceled)
@@ -195,7 +186,7 @@ func (c *Client) repeated(k *call) bool {
 	c.greeting = true
 	c.mu.Unlock()
 	if first != nil {
-		c.deliver(k.batch, first.WithID(k.id))
+		k.deliver(first.WithID(k.id))
 	}
 	if repeated {
 		c.report("the client sent initialize again; it gets the first answer")
@@ -242,12 +233,15 @@ func (k *call) Notify(m *wire.Message) {
 	done := k.done
 	k.mu.Unlock()
 	if !done {
-		k.edge.send(m)
+		k.on.Send(m)
 	}
 }
 
 // CanAsk implements exchange.Caller: what the client declared in its handshake, and everything that needs no declaration.
 func (k *call) CanAsk(method string) bool {
+	if !k.on.Open() {
+		return false
+	}
 	need := exchange.CapabilityFor(method)
 	if need == "" {
 		return true
@@ -341,13 +335,13 @@ func (k *call) Ask(ctx context.Context, qs []exchange.Question, answer func([]ex
 				c.mu.Lock()
 				c.withdrawn = append(c.withdrawn[max(0, len(c.withdrawn)+1-maxWithdrawn):], q.key)
 				c.mu.Unlock()
-				c.send(cancelled(q.id, fmt.Sprint(cause)))
+				k.on.Send(cancelled(q.id, fmt.Sprint(cause)))
 				q.asks.set(q.i, exchange.ErrorAnswer(wire.CodeInternal, fmt.Sprintf("rootbound: the question was withdrawn: %v", cause)))
 			}
 		}
 	}
 	for _, m := range msgs {
-		c.send(m)
+		k.on.Send(m)
 	}
 	a.watch(context.AfterFunc(ctx, withdraw), context.AfterFunc(k.ctx, withdraw))
 }

@@ -381,7 +381,7 @@ func answerTo(m *wire.Message, a exchange.Answer) *wire.Message {
 // refused, the rest is dropped and reported.
 func (s *Server) Refuse(r *wire.Refusal) {
 	if out := s.line.Out(); r.Kind == wire.Request && r.ID != nil && out != nil {
-		s.answer(out, refusal(r))
+		s.answer(out, Refusal(r))
 	}
 	s.line.Refuse(r)
 }

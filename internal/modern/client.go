@@ -21,10 +21,9 @@ const maxParked = 256
 var ErrAbandoned = errors.New("given back to the client and not tried again")
 
 // Client is the client edge. A question of a stage answers the request with input_required; the request is kept under a
-// random state that works once, for this method and these params, and goes on when the retry brings the answers. Receive
-// must be called from one goroutine; everything else is safe from any.
+// random state that works once, for this method and these params, and goes on when the retry brings the answers. It is safe
+// for concurrent use as long as no two requests that are received at once have one id.
 type Client struct {
-	out     *wire.Writer
 	next    exchange.Handler
 	session *exchange.Session
 	report  func(string, ...any)
@@ -37,13 +36,13 @@ type Client struct {
 	unsent exchange.Tally // requests, but for subscriptions, whose answers were not sent yet
 }
 
-// NewClient returns the edge of a client that is written to by out and whose requests go to next. Report is told of
-// oddities that nobody else hears of; it may be nil.
-func NewClient(out *wire.Writer, next exchange.Handler, s *exchange.Session, report func(format string, args ...any)) *Client {
+// NewClient returns the edge of a client whose requests go to next; without a session it is that of all clients who come by
+// HTTP, who use no id twice. Report is told of oddities that nobody else hears of; it may be nil.
+func NewClient(next exchange.Handler, s *exchange.Session, report func(format string, args ...any)) *Client {
 	if report == nil {
 		report = func(string, ...any) {}
 	}
-	return &Client{out: out, next: next, session: s, report: report, sealer: newSealer(time.Now), open: map[string]*call{}}
+	return &Client{next: next, session: s, report: report, sealer: newSealer(time.Now), open: map[string]*call{}}
 }
 
 // removed are the methods that this revision took out.
@@ -51,17 +50,18 @@ var removed = map[string]bool{
 	"initialize": true, "ping": true, "logging/setLevel": true, "resources/subscribe": true, "resources/unsubscribe": true,
 }
 
-// Receive takes a message of the client.
-func (c *Client) Receive(m *wire.Message) {
+// Receive takes a message of the client. What belongs to it is written on its stream, which a request ends, with an answer or
+// without.
+func (c *Client) Receive(m *wire.Message, on exchange.Stream) {
 	switch m.Kind() {
 	case wire.Request:
-		c.request(m)
+		c.request(m, on)
 	case wire.Notification:
 		c.notification(m)
 	case wire.Response:
 		c.report("the client sent a response, which this revision has not; it was dropped")
 	case wire.Batch:
-		c.out.Queue(wire.NewError(nil, wire.CodeInvalidRequest, "rootbound: this revision has no batches", nil))
+		on.Refuse(wire.NewError(nil, wire.CodeInvalidRequest, "rootbound: this revision has no batches", nil))
 	}
 }
 
@@ -92,6 +92,7 @@ func (c *Client) notification(m *wire.Message) {
 		if id := k.id; id != nil && !k.finished { // nothing is said of it any more
 			k.finished, k.id = true, nil
 			c.close(id)
+			k.on.End(nil)
 			c.sent(k)
 		}
 		k.mu.Unlock()
@@ -110,10 +111,11 @@ type call struct {
 	listen bool
 
 	mu       sync.Mutex
-	id       []byte // the id the client waits for now; nil while it has the request back
-	token    []byte // the progress token of the current try
-	meta     []byte // the _meta of the current try
-	state    string // while it is given back
+	on       exchange.Stream // of the current try
+	id       []byte          // the id the client waits for now; nil while it has the request back
+	token    []byte          // the progress token of the current try
+	meta     []byte          // the _meta of the current try
+	state    string          // while it is given back
 	timer    *time.Timer
 	waiting  []*asked // questions that are not answered
 	outcome  *exchange.Outcome
@@ -134,28 +136,28 @@ type asks struct {
 	stop    func() bool // ends the watch over its context
 }
 
-func (c *Client) request(m *wire.Message) {
+func (c *Client) request(m *wire.Message, on exchange.Stream) {
 	if removed[m.Method()] {
-		c.out.Queue(wire.NewError(m.ID(), wire.CodeMethodNotFound, "rootbound: "+m.Method()+" does not exist in this revision", nil))
+		on.Refuse(wire.NewError(m.ID(), wire.CodeMethodNotFound, "rootbound: "+m.Method()+" does not exist in this revision", nil))
 		return
 	}
 	c.mu.Lock()
 	_, open := c.open[m.Key()]
 	c.mu.Unlock()
 	if open {
-		c.out.Queue(wire.NewError(m.ID(), wire.CodeInvalidRequest, "rootbound: a request with this id is still open", nil))
+		on.Refuse(wire.NewError(m.ID(), wire.CodeInvalidRequest, "rootbound: a request with this id is still open", nil))
 		return
 	}
 	state := wire.GetString(m.Params(), "requestState")
 	if strings.HasPrefix(state, parkedPrefix) {
-		c.resume(m, state)
+		c.resume(m, on, state)
 		return
 	}
 	r := &exchange.Request{Msg: m, Era: exchange.Modern, Session: c.session}
 	if strings.HasPrefix(state, sealedPrefix) {
 		v, err := c.sealer.open(state, digest(m))
 		if err != nil {
-			c.refuseState(m)
+			refuseState(m, on)
 			return
 		}
 		r.Held = v.Held
@@ -165,7 +167,7 @@ func (c *Client) request(m *wire.Message) {
 		}
 		r.Msg = m.WithParams(p)
 	}
-	k := &call{edge: c, first: m, id: m.ID(), meta: m.Meta(), listen: m.Method() == exchange.Listen}
+	k := &call{edge: c, first: m, on: on, id: m.ID(), meta: m.Meta(), listen: m.Method() == exchange.Listen}
 	k.token, _ = wire.Get(m.Meta(), "progressToken")
 	k.ctx, k.cancel = context.WithCancelCause(c.session.Context())
 	r.Caller = k
@@ -173,8 +175,8 @@ func (c *Client) request(m *wire.Message) {
 	c.next.Handle(k.ctx, r, k.end)
 }
 
-func (c *Client) refuseState(m *wire.Message) {
-	c.out.Queue(wire.NewError(m.ID(), wire.CodeInvalidParams, "rootbound: "+errState.Error(), []byte(`{"reason":"request state"}`)))
+func refuseState(m *wire.Message, on exchange.Stream) {
+	on.Refuse(wire.NewError(m.ID(), wire.CodeInvalidParams, "rootbound: "+errState.Error(), []byte(`{"reason":"request state"}`)))
 }
 
 // end takes the outcome of the request. While the client has it back, the outcome waits for the retry.
@@ -199,7 +201,9 @@ func (k *call) finish() {
 	defer c.sent(k)
 	// A subscription ends with its connection, whose end is no failure that anybody waits to hear of.
 	if over := k.listen && c.session.Context().Err() != nil; o.Msg != nil && !over {
-		c.out.Send(k.sealed(o).WithID(id))
+		k.on.End(k.sealed(o).WithID(id))
+	} else {
+		k.on.End(nil)
 	}
 	k.cancel(context.Canceled)
 }
@@ -261,7 +265,7 @@ func (k *call) Notify(m *wire.Message) {
 	if old, ok := wire.Get(m.Params(), "progressToken"); ok && k.token != nil && string(old) == string(first) && string(old) != string(k.token) {
 		m = m.WithParams(wire.SetMember(m.Params(), k.token, "progressToken"))
 	}
-	k.edge.out.Send(m)
+	k.on.Send(m)
 }
 
 // CanAsk implements exchange.Caller: what this request declared, on the methods that can be given back.
@@ -346,7 +350,7 @@ func (k *call) giveBack() {
 	if oldest != nil {
 		go oldest.abandon()
 	}
-	c.out.Send(wire.NewResult(id, exchange.InputRequired(qs, k.state)))
+	k.on.End(wire.NewResult(id, exchange.InputRequired(qs, k.state)))
 	c.sent(k)
 }
 
@@ -372,7 +376,7 @@ func (k *call) abandon() {
 }
 
 // resume takes the retry of a request that was given back.
-func (c *Client) resume(m *wire.Message, state string) {
+func (c *Client) resume(m *wire.Message, on exchange.Stream, state string) {
 	c.mu.Lock()
 	var k *call
 	for i, p := range c.parked {
@@ -384,18 +388,18 @@ func (c *Client) resume(m *wire.Message, state string) {
 	}
 	c.mu.Unlock()
 	if k == nil {
-		c.refuseState(m)
+		refuseState(m, on)
 		return
 	}
 	k.mu.Lock()
 	if k.finished || string(k.digest) != string(digest(m)) {
 		k.mu.Unlock()
-		c.refuseState(m)
+		refuseState(m, on)
 		k.abandon() // the state is used up: its request cannot come back
 		return
 	}
 	k.timer.Stop()
-	k.id, k.meta, k.state = m.ID(), m.Meta(), ""
+	k.on, k.id, k.meta, k.state = on, m.ID(), m.Meta(), ""
 	k.token, _ = wire.Get(m.Meta(), "progressToken")
 	c.opened(m, k)
 

@@ -19,6 +19,7 @@ const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","i
 type client struct {
 	t    *testing.T
 	out  bytes.Buffer
+	line *wire.Writer
 	edge *Client
 	end  func()
 }
@@ -26,7 +27,8 @@ type client struct {
 func newClient(t *testing.T, h exchange.Handler) *client {
 	c := &client{t: t}
 	s := exchange.NewSession(t.Context())
-	c.edge = NewClient(wire.NewWriter(&c.out), h, s, func(f string, a ...any) { t.Logf(f, a...) })
+	c.line = wire.NewWriter(&c.out)
+	c.edge = NewClient(h, s, func(f string, a ...any) { t.Logf(f, a...) })
 	c.end = func() { s.End(errors.New("gone")) }
 	t.Cleanup(c.end)
 	return c
@@ -40,8 +42,8 @@ func (c *client) say(line string, args ...any) []string {
 		c.t.Fatal(err)
 	}
 	c.out.Reset()
-	c.edge.Receive(&m)
-	if err := c.edge.out.Wait(); err != nil {
+	c.edge.Receive(&m, exchange.OnLine(c.line))
+	if err := c.line.Wait(); err != nil {
 		c.t.Fatal(err)
 	}
 	return strings.Split(strings.TrimSuffix(c.out.String(), "\n"), "\n")

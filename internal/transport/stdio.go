@@ -36,9 +36,11 @@ func ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h exchange.Han
 		widen(int(f.Fd()))
 	}
 	w := wire.NewWriter(out)
+	line := exchange.OnLine(w)
 	d := &dispatch{
-		legacy: legacy.NewClient(w, h, session, legacy.Options{Report: report}),
-		modern: modern.NewClient(w, h, session, report),
+		line:   line,
+		legacy: legacy.NewClient(line, h, session, legacy.Options{Report: report}),
+		modern: modern.NewClient(h, session, report),
 	}
 	done := make(chan error, 1)
 	go func() { done <- d.read(wire.NewReader(in, o.Limit)) }()
@@ -68,6 +70,7 @@ var errClientGone = errors.New("the client closed the connection")
 
 // dispatch gives each message to the edge of its era: one client may speak both on one stream.
 type dispatch struct {
+	line   exchange.Stream
 	legacy *legacy.Client
 	modern *modern.Client
 }
@@ -93,7 +96,7 @@ func (d *dispatch) read(r *wire.Reader) error {
 		var refused *wire.Refusal
 		switch {
 		case errors.As(err, &refused):
-			d.legacy.Refuse(refused)
+			d.refuse(refused)
 			continue
 		case errors.Is(err, io.EOF):
 			return nil
@@ -102,14 +105,21 @@ func (d *dispatch) read(r *wire.Reader) error {
 		}
 		m, err := wire.Scan(line, wire.Strict)
 		if errors.As(err, &refused) {
-			d.legacy.Refuse(refused)
+			d.refuse(refused)
 			continue
 		}
 		if d.isModern(&m) {
-			d.modern.Receive(&m)
+			d.modern.Receive(&m, d.line)
 		} else {
-			d.legacy.Receive(&m)
+			d.legacy.Receive(&m, d.line)
 		}
+	}
+}
+
+// refuse answers a line that is no message.
+func (d *dispatch) refuse(r *wire.Refusal) {
+	if answer := legacy.Refusal(r); answer != nil {
+		d.line.Refuse(answer)
 	}
 }
 
