@@ -3,6 +3,7 @@ package pathargs
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rootbound/rootbound/rootfs"
@@ -53,6 +54,8 @@ type Judged struct {
 	Argument
 	// Place is where it leads: of a refused one, under the reading that is refused, else as it is written.
 	Place rootfs.Place
+	// Places are all the places where a server may go, Place among them, unless it is refused.
+	Places []rootfs.Place
 	// Reading says what was done to the value before it led to Place; empty when nothing was.
 	Reading string
 	Refusal Refusal
@@ -129,7 +132,14 @@ func judge(a Argument, set roots.Set, server Process, budget *int) (j Judged, po
 				j.Place, j.Reading, j.Refusal, j.Err = place, r.how, refusal, err
 			}
 			possible = true
+			elsewhere := c.inRoot && (exists || !place.Exists) // the server would not go there
+			if !elsewhere && !slices.ContainsFunc(j.Places, func(p rootfs.Place) bool { return p.Path == place.Path }) {
+				j.Places = append(j.Places, place)
+			}
 		}
+	}
+	if j.Refusal != NotRefused {
+		j.Places = nil
 	}
 	return j, possible, onMachine
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/rootbound/rootbound/rootfs"
 	"github.com/rootbound/rootbound/roots"
 )
@@ -260,6 +262,37 @@ func TestJudgeOtherDirectory(t *testing.T) {
 	}
 	if got := refusal(p, roots.Set{}, "/etc"); got != Outside {
 		t.Errorf("no roots: %v", got)
+	}
+}
+
+// Every place where a server may go is told.
+func TestJudgePlaces(t *testing.T) {
+	w, set, p := world(t)
+	for value, want := range map[string][]string{
+		"sub/g":       {"R/sub/g"},
+		"in/x":        {"R/sub/deep/x"},
+		"sub%2Fg":     {"R/sub%2Fg", "R/sub/g"},
+		"sub/../f":    {"R/f"},
+		"ro":          {"R/ro", "RO/ro"}, // the other root has it
+		"nowhere":     {"R/nowhere"},
+		"../outside":  nil,
+		"W/RO/../R/f": {"R/f"},
+	} {
+		args, err := Find("tools/call", toolCall(t, w, "read", map[string]any{"path": value}), nil, Rules{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, place := range Judge(args, set, p).Judged[0].Places {
+			rel, err := filepath.Rel(w, place.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, filepath.ToSlash(rel))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", value, diff)
+		}
 	}
 }
 
