@@ -3,6 +3,7 @@ package rootfs
 import (
 	"io/fs"
 	"os"
+	"time"
 )
 
 // directory is one directory, held open: the only way to what is in it and beneath it. No method leaves it. A name of
@@ -14,6 +15,8 @@ import (
 type directory interface {
 	// look describes what is at name and, when that is a link, says its text.
 	look(name string) (info fs.FileInfo, link string, err error)
+	// birth says when what is at name was made, the zero time when the system does not tell. A link at name is errLink.
+	birth(name string) (time.Time, error)
 	// open opens the regular file at name for reading, without blocking.
 	open(name string) (*os.File, error)
 	// sub opens the directory at name.

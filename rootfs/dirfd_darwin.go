@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -41,6 +42,9 @@ func readEntries(fd int) ([]Entry, error) {
 	}
 	return entries, err
 }
+
+// birthOf says when what is described was made.
+func birthOf(_ int, _ string, st *unix.Stat_t) time.Time { return time.Unix(st.Btim.Unix()) }
 
 func renameNoReplace(from int, name string, to int, as string) error {
 	return unix.RenameatxNp(from, name, to, as, unix.RENAME_EXCL)

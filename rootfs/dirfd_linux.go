@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -75,6 +76,16 @@ func lookMode(dir int, name string) (fs.FileMode, error) {
 	var st unix.Stat_t
 	err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
 	return typeBits(st.Mode), err
+}
+
+// birthOf says when what has a name in a directory was made, or what a descriptor is of when there is no name.
+func birthOf(fd int, name string, _ *unix.Stat_t) time.Time {
+	var x unix.Statx_t
+	err := unix.Statx(fd, name, unix.AT_EMPTY_PATH|unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &x)
+	if err != nil || x.Mask&unix.STATX_BTIME == 0 {
+		return time.Time{}
+	}
+	return time.Unix(x.Btime.Sec, int64(x.Btime.Nsec))
 }
 
 func renameNoReplace(from int, name string, to int, as string) error {

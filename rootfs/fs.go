@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/rootbound/rootbound/roots"
 )
@@ -265,6 +266,18 @@ func (f *FS) Lstat(path string) (fs.FileInfo, error) {
 		})
 	})
 	return info, err
+}
+
+// Birth says when what a path leads to was made: the zero time when the file system or the system does not tell.
+func (f *FS) Birth(path string) (time.Time, error) {
+	var at time.Time
+	err := f.reach("describing", path, 0, func(p target) error {
+		return f.at(p, func(d directory, name string) (err error) {
+			at, err = d.birth(name)
+			return err
+		})
+	})
+	return at, err
 }
 
 // ReadDir lists a directory by name. Links are listed as links. The files that this package makes for itself are not

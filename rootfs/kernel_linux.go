@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -111,6 +112,18 @@ func (d *kernelDir) look(name string) (fs.FileInfo, string, error) {
 		return nil, "", err
 	}
 	return info, string(buf[:n]), nil
+}
+
+func (d *kernelDir) birth(name string) (time.Time, error) {
+	fd, st, err := d.openat(name, unix.O_PATH|unix.O_NOFOLLOW, d.resolve)
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer unix.Close(fd)
+	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		return time.Time{}, errLink
+	}
+	return birthOf(fd, "", &st), nil
 }
 
 func (d *kernelDir) open(name string) (*os.File, error) {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"time"
 )
 
 // osRootDir is the directory for every system, by os.Root.
@@ -78,6 +79,17 @@ func (d *osRootDir) look(name string) (fs.FileInfo, string, error) {
 		s.close()
 	}
 	return info, "", nil
+}
+
+func (d *osRootDir) birth(name string) (time.Time, error) {
+	info, err := d.root.Lstat(name)
+	switch {
+	case err != nil:
+		return time.Time{}, d.errLinked(err)
+	case isLink(info.Mode()):
+		return time.Time{}, errLink
+	}
+	return birthIn(info), nil
 }
 
 func (d *osRootDir) open(name string) (*os.File, error) {

@@ -34,6 +34,9 @@ type ReplaceOptions struct {
 	Version string
 	// Perm are the permission bits, less the umask, of a file that is made; 0 means 0666.
 	Perm fs.FileMode
+	// DryRun changes nothing. What would keep the file from being replaced is an error all the same, as far as it is known
+	// before; what is written is dropped, and the info is nil.
+	DryRun bool
 }
 
 // Replace puts a new content in the place of the regular file at path, or makes it where it is missing and its directory
@@ -93,6 +96,12 @@ func (r *replacement) run(write func(io.Writer, *os.File) error) (fs.FileInfo, e
 	if old != nil {
 		defer old.Close()
 		perm = 0o600 // nobody else's until it is whole
+	}
+	if r.o.DryRun {
+		if err := write(io.Discard, old); err != nil {
+			return nil, foreign{err}
+		}
+		return nil, nil
 	}
 	tmp, tmpName, err := createTemporary(r.d, perm)
 	if err != nil {

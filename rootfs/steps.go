@@ -145,6 +145,22 @@ func (d *stepDir) look(name string) (fs.FileInfo, string, error) {
 	return info, "", nil
 }
 
+func (d *stepDir) birth(name string) (time.Time, error) {
+	in, last, err := d.parent(name)
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer d.leave(in)
+	st, err := in.stat(last)
+	switch {
+	case err != nil:
+		return time.Time{}, err
+	case uint32(st.Mode)&unix.S_IFMT == unix.S_IFLNK:
+		return time.Time{}, errLink
+	}
+	return birthOf(in.fd, last, &st), nil
+}
+
 func (d *stepDir) open(name string) (*os.File, error) {
 	in, last, err := d.parent(name)
 	if err != nil {

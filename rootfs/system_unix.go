@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -36,6 +37,9 @@ func identify(_ string, info fs.FileInfo) roots.FileID {
 	}
 	return roots.FileID{}
 }
+
+// birthIn says when what is described was made: what package os says of a file does not tell everywhere.
+func birthIn(fs.FileInfo) time.Time { return time.Time{} }
 
 // sameFile knows also the infos that os.SameFile does not. Nil is no file.
 func sameFile(a, b fs.FileInfo) bool {

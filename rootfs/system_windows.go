@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/windows"
 
@@ -15,6 +16,14 @@ import (
 const openNonblock = 0
 
 const namesFold = true
+
+// birthIn says when what is described was made.
+func birthIn(info fs.FileInfo) time.Time {
+	if a, ok := info.Sys().(*syscall.Win32FileAttributeData); ok {
+		return time.Unix(0, a.CreationTime.Nanoseconds())
+	}
+	return time.Time{}
+}
 
 func device(fs.FileInfo) uint64 { return 0 }
 

@@ -114,8 +114,8 @@ serviceAccountKey.json
 // templates are the words in the name of a .env file that is there to be copied and holds no secret.
 var templates = []string{"example", "examples", "sample", "template", "tmpl", "tpl", "dist", "default", "defaults", "schema", "skeleton"}
 
-// NewDeny makes a Deny of patterns, behind the default ones if those are wanted. An error names a pattern that can match
-// nothing.
+// NewDeny makes a Deny of patterns, behind the default ones if those are wanted: nil, which denies nothing, of none at all. An
+// error names a pattern that can match nothing.
 func NewDeny(patterns []string, withDefault bool) (*Deny, error) {
 	var text strings.Builder
 	if withDefault {
@@ -135,6 +135,9 @@ func NewDeny(patterns []string, withDefault bool) (*Deny, error) {
 			return nil, fmt.Errorf("pattern %q can match no name", p)
 		}
 		text.WriteString(p + "\n")
+	}
+	if text.Len() == 0 {
+		return nil, nil
 	}
 	return &Deny{parseRules(text.String(), true), patterns}, nil
 }

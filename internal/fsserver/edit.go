@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"os"
 	"strings"
@@ -34,6 +33,7 @@ var editFile = tool{
 	},
 	annotations: changes,
 	writes:      true,
+	refused:     refusedWrite,
 	run:         runEditFile,
 }
 
@@ -51,29 +51,21 @@ func runEditFile(c *call) (answer, error) {
 		return answer{}, err
 	}
 	edits := c.edits()
-	o := rootfs.ReplaceOptions{Must: rootfs.Present, Version: c.args.text("version")}
+	o := rootfs.ReplaceOptions{Must: rootfs.Present, Version: c.args.text("version"), DryRun: c.args.is("dryRun")}
 	var before, after *document
-	edit := func(old *os.File) (err error) {
-		if before, err = c.readDocument(path, old); err == nil {
-			after, err = before.applyEdits(c.ctx, edits, c.severalMatches())
-		}
-		return err
-	}
-	var info fs.FileInfo
-	if c.args.is("dryRun") {
-		err = c.tryEdit(path, o.Version, edit)
-	} else {
-		info, err = c.fs.Replace(c.ctx, path, o, func(w io.Writer, old *os.File) error {
-			if err := edit(old); err != nil {
-				return err
-			}
-			if after.equal(before) {
-				return errUnchanged
-			}
-			_, err := w.Write(after.raw())
+	info, err := c.fs.Replace(c.ctx, path, o, func(w io.Writer, old *os.File) (err error) {
+		if before, err = c.readDocument(path, old); err != nil {
 			return err
-		})
-	}
+		}
+		if after, err = before.applyEdits(c.ctx, edits, c.severalMatches()); err != nil {
+			return err
+		}
+		if after.equal(before) {
+			return errUnchanged
+		}
+		_, err = w.Write(after.raw())
+		return err
+	})
 	switch {
 	case errors.Is(err, rootfs.IsDirectory):
 		return answer{}, c.explain(opOpen, path, err)
@@ -81,26 +73,6 @@ func runEditFile(c *call) (answer, error) {
 		return answer{}, c.explainWrite(path, o, err)
 	}
 	return answer{text: showDiff(show(c.real(path)), before.text, after.text) + c.newVersion("", info)}, nil
-}
-
-// tryEdit makes edits of a file that is not to be changed, if it might be.
-func (c *call) tryEdit(path, version string, edit func(*os.File) error) error {
-	f, err := c.fs.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if d, _, inside := c.set.Match(c.real(path)); inside && !mayWrite(d) {
-		return c.readOnly(path)
-	}
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return err
-	case version != "" && version != rootfs.Version(info):
-		return rootfs.Changed
-	}
-	return edit(f)
 }
 
 // readDocument reads a file to edit.

@@ -255,9 +255,12 @@ var getFileInfo = tool{
 		if err != nil {
 			return answer{}, err
 		}
-		created, accessed := c.times(path, info)
+		created := "unknown"
+		if at, err := c.fs.Birth(path); err == nil && !at.IsZero() {
+			created = dateText(at)
+		}
 		var text strings.Builder
-		fmt.Fprintf(&text, "size: %d\ncreated: %s\nmodified: %s\naccessed: %s\n", info.Size(), dateText(created), dateText(info.ModTime()), dateText(accessed))
+		fmt.Fprintf(&text, "size: %d\ncreated: %s\nmodified: %s\naccessed: %s\n", info.Size(), created, dateText(info.ModTime()), dateText(accessed(info)))
 		fmt.Fprintf(&text, "isDirectory: %v\nisFile: %v\npermissions: %03o", info.IsDir(), info.Mode().IsRegular(), info.Mode().Perm())
 		if !c.compat {
 			fmt.Fprintf(&text, "\nversion: %s", rootfs.Version(info))
