@@ -12,16 +12,19 @@ type Trail struct {
 	// Begun is when the request came.
 	Begun time.Time
 
-	mu    sync.Mutex
-	notes []Note
+	mu       sync.Mutex
+	notes    []Note
+	record   func() error // nil when nobody waits for Record
+	recorded bool
+	err      error // of record
 }
 
 // Note is one decision or remark.
 type Note struct {
 	// Stage says who made it.
 	Stage string
-	// Denied is set when the request does not go on.
-	Denied bool
+	// Denied is set when the request does not go on, Part when a part of it does not and the rest does.
+	Denied, Part bool
 	// Code is a word for programs, Text a sentence for people, Fix what to write for another decision.
 	Code, Text, Fix string
 	// Path is what it is about, where that is a path.
@@ -48,6 +51,43 @@ func (t *Trail) Reset(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.notes, t.Begun = nil, now
+}
+
+// OnRecord leaves it to the server when the request is written to the log: record is called once, by Record.
+func (t *Trail) OnRecord(record func() error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.record = record
+}
+
+// Record has the request written to the log, unless it is there: it goes on, and what it does begins now. With an error
+// it is to do nothing. A server that decides about paths by itself calls it before it changes something; for who only reads
+// it is called before the answer goes out.
+func (t *Trail) Record() error {
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	record := t.record
+	t.record = nil
+	t.mu.Unlock()
+	if record == nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		return t.err
+	}
+	err := record() // it reads the notes
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.recorded, t.err = err == nil, err
+	return err
+}
+
+// Recorded reports whether Record has written the request to the log.
+func (t *Trail) Recorded() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.recorded
 }
 
 // Notes returns what was added, in order.

@@ -256,16 +256,28 @@ func schemas(t testing.TB) map[string]toolSchemas {
 // outside describes all that lies beside the roots: names, kinds, contents, times. What a case moves there itself begins with "R.".
 func (c *trial) outside(t testing.TB) string {
 	t.Helper()
+	return described(t, c.w, func(rel string) bool { return rel == "R" || rel == "S" || strings.HasPrefix(rel, "R.") })
+}
+
+// inside describes all that is in the first root.
+func (c *trial) inside(t testing.TB) string {
+	t.Helper()
+	return described(t, c.w+"/R", func(string) bool { return false })
+}
+
+// described describes all that lies beneath a directory, but for what is left out.
+func described(t testing.TB, dir string, leftOut func(rel string) bool) string {
+	t.Helper()
 	var b strings.Builder
-	err := filepath.WalkDir(c.w, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		rel, _ := filepath.Rel(c.w, path)
+		rel, _ := filepath.Rel(dir, path)
 		if rel == "." {
 			return nil
 		}
-		if rel == "R" || rel == "S" || strings.HasPrefix(rel, "R.") {
+		if leftOut(rel) {
 			if d.IsDir() {
 				return fs.SkipDir
 			}

@@ -88,16 +88,16 @@ func (s *Server) call(ctx context.Context, r *exchange.Request, t *turn) exchang
 	case ctx.Err() != nil:
 		return exchange.Cancelled
 	case err != nil:
-		s.note(r, err)
+		note(r, err, false)
 		return s.toolError(r, err)
 	}
 	return s.answered(r, a)
 }
 
-// note writes a denial into the trail.
-func (s *Server) note(r *exchange.Request, err error) {
+// note writes a denial into the trail: of the request, or of a part of it.
+func note(r *exchange.Request, err error, part bool) {
 	if d := (denial{}); errors.As(err, &d) {
-		r.Trail.Add(exchange.Note{Stage: "fs", Denied: true, Code: d.reason, Text: err.Error(), Path: d.path})
+		r.Trail.Add(exchange.Note{Stage: "fs", Denied: !part, Part: part, Code: d.reason, Text: err.Error(), Path: d.path})
 	}
 }
 
@@ -127,6 +127,14 @@ func (s *Server) run(ctx context.Context, r *exchange.Request, turn *turn) (answ
 		return answer{}, err
 	}
 	defer s.sets.done(c.openSet)
+	if t.writes {
+		if err := t.refused(c); err != nil {
+			return answer{}, err
+		}
+		if err := r.Trail.Record(); err != nil {
+			return answer{}, refuse("log", "Nothing was changed, because it could not be logged.")
+		}
+	}
 	return t.run(c)
 }
 

@@ -38,7 +38,17 @@ var copyFile = tool{
 	annotations: changes,
 	extra:       true,
 	writes:      true,
-	run:         runCopyFile,
+	refused: func(c *call) error {
+		_, err := c.at(opCopyfile, c.args.text("source"), func(path string) error {
+			_, err := c.fs.Stat(path)
+			return err
+		})
+		if d := (denial{}); errors.As(err, &d) {
+			return err
+		}
+		return c.refused(rootfs.ToWrite, "destination", opOpen)
+	},
+	run: runCopyFile,
 }
 
 // copyBounded copies a file from its beginning to its end, or refuses one that is too long.

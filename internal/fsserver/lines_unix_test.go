@@ -139,11 +139,11 @@ func TestReadMultipleFiles(t *testing.T) {
 	if isError || len(got) > maxText+1000 || !strings.Contains(got, "\n---\nbig2: Error - EFBIG: file too large: its text has ") || !strings.HasSuffix(got, "\n---\na.txt:\nl1\nl2\n\n") {
 		t.Errorf("two large ones: error %v, %d bytes, ends %q", isError, len(got), got[max(0, len(got)-300):])
 	}
-	// The stages in front hear of every path that was refused.
+	// The stages in front hear of every path that was refused, and that the rest was not.
 	r := request(exchange.Modern, "tools/call", `{"name":"`+tool+`","arguments":{"paths":["/etc/passwd","a.txt","../S"]}}`, set)
 	r.Trail = exchange.NewTrail("c1", time.Time{})
 	exchange.Do(t.Context(), newServer(t), r)
-	if notes := r.Trail.Notes(); len(notes) != 2 || notes[0].Path != "/etc/passwd" || !notes[1].Denied {
+	if notes := r.Trail.Notes(); len(notes) != 2 || notes[0].Path != "/etc/passwd" || notes[1].Denied || !notes[1].Part {
 		t.Errorf("noted: %v", notes)
 	}
 }

@@ -80,7 +80,7 @@ func (c *call) readFiles(paths []string) (string, error) {
 			err = refuse(codeTooLarge, "EFBIG: file too large: its text has %d bytes, and this answer has room for %d more. Read it in another call.", len(content), left)
 		}
 		if err != nil {
-			c.note(c.request, err)
+			note(c.request, err, true)
 			fmt.Fprintf(&text, "%s: Error - %s", show(arg), c.errorText(c.request, err))
 			continue
 		}

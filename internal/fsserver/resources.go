@@ -93,7 +93,7 @@ func (s *Server) resourceCall(ctx context.Context, r *exchange.Request) (*call, 
 // resourceError is the outcome of a request for a resource that failed. What is outside and what is not there are answered
 // alike, so that the answer does not tell what there is outside.
 func (s *Server) resourceError(r *exchange.Request, uri string, err error) exchange.Outcome {
-	s.note(r, err)
+	note(r, err, false)
 	code, text, reason := wire.CodeInvalidParams, s.errorText(r, err), string(rootfs.IO)
 	if e := (refusal{}); errors.As(err, &e) {
 		reason = e.code

@@ -24,6 +24,9 @@ type tool struct {
 	extra bool
 	// writes: it changes files, and there is none where nothing may be changed.
 	writes bool
+	// refused says why a call of a tool that writes is refused whatever is there, before that is logged as done: by the
+	// rights of the roots, or because of a name. Run looks again.
+	refused func(*call) error
 	// run returns the answer, or an error whose text is for the model.
 	run func(*call) (answer, error)
 }

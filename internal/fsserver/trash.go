@@ -23,6 +23,16 @@ var deletePath = tool{
 	annotations: changes,
 	extra:       true,
 	writes:      true,
+	refused: func(c *call) error {
+		path, err := c.target(c.args.text("path"))
+		if err == nil {
+			if err = c.fs.May(rootfs.ToTake, path); !isRefused(err) {
+				return nil
+			}
+			err = c.explainDelete(path, err)
+		}
+		return err
+	},
 	run: func(c *call) (answer, error) {
 		arg := c.args.text("path")
 		path, err := c.target(arg)
@@ -30,19 +40,25 @@ var deletePath = tool{
 			return answer{}, err
 		}
 		id, err := c.fs.Trash(path, trashed)
-		switch {
-		case errors.Is(err, rootfs.TooLarge):
-			return answer{}, refuse(rootfs.TooLarge, "It holds more than the %d bytes that the trash takes, so nothing was deleted: %s. Delete parts of it.",
-				trashed.MaxBytes, show(c.real(path)))
-		case errors.Is(err, rootfs.Denied):
-			return answer{}, refuse(rootfs.Denied, "Access denied - this name, or one beneath it, is not served: %s", show(c.real(path)))
-		case errors.Is(err, rootfs.CrossDevice):
-			return answer{}, refuse(rootfs.CrossDevice, "The trash is in another file system than this, so nothing was deleted: %s", show(c.real(path)))
-		case err != nil:
-			return answer{}, c.explain("unlink", path, err)
+		if err != nil {
+			return answer{}, c.explainDelete(path, err)
 		}
 		return answer{text: "Successfully deleted " + show(arg) + "\nTo bring it back: restore_path with the id " + id}, nil
 	},
+}
+
+// explainDelete says what went wrong when something was to be deleted.
+func (c *call) explainDelete(path string, err error) error {
+	switch {
+	case errors.Is(err, rootfs.TooLarge):
+		return refuse(rootfs.TooLarge, "It holds more than the %d bytes that the trash takes, so nothing was deleted: %s. Delete parts of it.",
+			trashed.MaxBytes, show(c.real(path)))
+	case errors.Is(err, rootfs.Denied):
+		return refuse(rootfs.Denied, "Access denied - this name, or one beneath it, is not served: %s", show(c.real(path)))
+	case errors.Is(err, rootfs.CrossDevice):
+		return refuse(rootfs.CrossDevice, "The trash is in another file system than this, so nothing was deleted: %s", show(c.real(path)))
+	}
+	return c.explain("unlink", path, err)
 }
 
 var restorePath = tool{
@@ -54,6 +70,7 @@ var restorePath = tool{
 	annotations: adds,
 	extra:       true,
 	writes:      true,
+	refused:     func(*call) error { return nil }, // where it leads is known when it is found
 	run: func(c *call) (answer, error) {
 		id := c.args.text("id")
 		path, err := c.fs.Restore(id)

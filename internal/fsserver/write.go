@@ -39,6 +39,7 @@ var writeFile = tool{
 	params:      []param{aPath, {name: "content", schema: aString, required: true}, aVersion},
 	annotations: overwrites,
 	writes:      true,
+	refused:     refusedWrite,
 	run: func(c *call) (answer, error) {
 		arg, content := c.args.text("path"), c.args.text("content")
 		info, err := c.write(arg, rootfs.ReplaceOptions{Version: c.args.text("version")}, func(w io.Writer, _ *os.File) error {
@@ -61,6 +62,7 @@ var appendFile = tool{
 	annotations: adds,
 	extra:       true,
 	writes:      true,
+	refused:     refusedWrite,
 	run: func(c *call) (answer, error) {
 		arg, content := c.args.text("path"), c.args.text("content")
 		info, err := c.write(arg, rootfs.ReplaceOptions{Version: c.args.text("version")}, func(w io.Writer, old *os.File) error {
@@ -87,6 +89,7 @@ var createDirectory = tool{
 	params:      []param{aPath},
 	annotations: creates,
 	writes:      true,
+	refused:     func(c *call) error { return c.refused(rootfs.ToMake, "path", opMkdir) },
 	run: func(c *call) (answer, error) {
 		arg := c.args.text("path")
 		path, err := c.target(arg)
@@ -112,6 +115,23 @@ var moveFile = tool{
 	},
 	annotations: changes,
 	writes:      true,
+	refused: func(c *call) error {
+		source, err := c.target(c.args.text("source"))
+		if err != nil {
+			return err
+		}
+		destination, err := c.target(c.args.text("destination"))
+		if err != nil {
+			return err
+		}
+		if err = c.fs.May(rootfs.ToTake, source); err == nil {
+			err = c.fs.May(rootfs.ToPut, destination)
+		}
+		if isRefused(err) {
+			return c.explainTwo("rename", source, destination, err)
+		}
+		return nil
+	},
 	run: func(c *call) (answer, error) {
 		from, to := c.args.text("source"), c.args.text("destination")
 		source, err := c.target(from)
@@ -127,6 +147,30 @@ var moveFile = tool{
 		}
 		return answer{text: "Successfully moved " + show(from) + " to " + show(to)}, nil
 	},
+}
+
+// refused says why what an argument means may not be changed at all.
+func (c *call) refused(change rootfs.Change, argument, op string) error {
+	path, err := c.target(c.args.text(argument))
+	if err != nil {
+		return err
+	}
+	if err = c.fs.May(change, path); isRefused(err) {
+		return c.explain(op, path, err)
+	}
+	return nil
+}
+
+func refusedWrite(c *call) error { return c.refused(rootfs.ToWrite, "path", opOpen) }
+
+// isRefused reports whether an error is because of where a path leads, and not of what is there.
+func isRefused(err error) bool {
+	for _, code := range []rootfs.Code{rootfs.OutsideRoots, rootfs.ReadOnly, rootfs.Denied, rootfs.Protected, rootfs.IsRoot} {
+		if errors.Is(err, code) {
+			return true
+		}
+	}
+	return false
 }
 
 // write replaces a file, or makes it, and explains what went wrong.

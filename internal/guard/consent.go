@@ -88,7 +88,7 @@ func consentText(what, allow, id string) string {
 // consent to where the path leads, or to any directory at all.
 func (s *session) orConsent(r *exchange.Request, path string, o exchange.Outcome) exchange.Outcome {
 	notes, state := r.Trail.Notes(), s.state()
-	if !slices.ContainsFunc(notes, func(n exchange.Note) bool { return n.Denied }) {
+	if !slices.ContainsFunc(notes, func(n exchange.Note) bool { return n.Denied || n.Part }) {
 		return o
 	}
 	d, _, waits := state.Waiting.Match(path)

@@ -144,7 +144,7 @@ func (g *Guard) Wrap(server exchange.Handler) exchange.Handler {
 // WrapContained is Wrap for a server of ours that reaches nothing outside the roots of a request: its paths are judged
 // where they are opened.
 func (g *Guard) WrapContained(server exchange.Handler) exchange.Handler {
-	return g.checked(exchange.Chain(g.checked(server), g.logStage, g.rootsStage, g.againStage, g.resultsStage, g.gate))
+	return g.checked(exchange.Chain(g.checked(server), g.logStage, g.rootsStage, g.containedGate, g.againStage, g.resultsStage))
 }
 
 // checked holds a handler to one reply; a second one goes nowhere and is told.

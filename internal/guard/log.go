@@ -95,8 +95,8 @@ func (g *Guard) gate(next exchange.Handler) exchange.Handler {
 	})
 }
 
-// containedGate is the gate before a server of ours that decides about the paths of a request when it opens them. Then it is
-// known what is to be logged: before something is changed (Trail.Record), and else before the client has the answer.
+// containedGate is the gate for a server of ours that decides about the paths of a request when it opens them. Then it is known
+// what is to be logged: before something is changed (Trail.Record), and else before the client has the answer.
 func (g *Guard) containedGate(next exchange.Handler) exchange.Handler {
 	atOnce := g.gate(next)
 	return exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
@@ -137,6 +137,9 @@ func (g *Guard) call(r *exchange.Request) *calllog.Record {
 		rec.Args = wire.DeleteMember(r.Msg.Params(), "_meta")
 	}
 	for _, n := range r.Trail.Notes() {
+		if _, ok := n.Detail.(answered); ok {
+			continue // it is of the end
+		}
 		if d, ok := n.Detail.(detail); ok {
 			rec.Paths = append(rec.Paths, d.paths...)
 		}

@@ -39,13 +39,13 @@ func (g *Guard) pathsStage(next exchange.Handler) exchange.Handler {
 }
 
 // againStage stands before a server of ours that judges paths where it opens them. When it denied one, the client may have
-// forgotten to tell of a change: it is asked, and the request, which has done nothing yet, is tried once more.
+// forgotten to tell of a change: it is asked, and the request, if it has done nothing yet, is tried once more.
 func (g *Guard) againStage(next exchange.Handler) exchange.Handler {
 	return exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
 		next.Handle(ctx, r, func(o exchange.Outcome) {
 			notes := r.Trail.Notes()
-			i := slices.IndexFunc(notes, func(n exchange.Note) bool { return n.Denied })
-			if i < 0 {
+			i := slices.IndexFunc(notes, func(n exchange.Note) bool { return n.Denied || n.Part })
+			if i < 0 || r.Trail.Recorded() {
 				reply(o)
 				return
 			}
