@@ -42,6 +42,10 @@ type Target struct {
 	At   int
 	// Guarded is set when a rootbound run stands in between.
 	Guarded bool
+	// Spec is what a package runner was asked for, as it is written, also where that is no package of its registry.
+	// SpecAt is the argument that it stands in.
+	Spec   string
+	SpecAt int
 }
 
 // String returns the target as a person writes it, "npm:@scope/name@1.2.3".
@@ -70,7 +74,7 @@ func Identify(c Command) Target {
 		}
 	}
 	if l.target.Name == "" {
-		return Target{Guarded: l.target.Guarded}
+		return Target{Guarded: l.target.Guarded, Spec: l.target.Spec, SpecAt: l.target.SpecAt}
 	}
 	l.target.At = min(l.at, len(l.words)) - 1
 	l.target.Args = slices.Clone(l.words[l.target.At+1:])
@@ -87,7 +91,7 @@ type line struct {
 
 // next reads one program: it is a launcher, and at moves on to what that starts, or the target.
 func (l *line) next() {
-	program, args := programName(l.words[l.at]), l.words[l.at+1:]
+	program, args := ProgramName(l.words[l.at]), l.words[l.at+1:]
 	word := func(i int) string {
 		if i < len(args) {
 			return args[i]
@@ -204,9 +208,15 @@ func (l *line) next() {
 
 func (l *line) unknown() { l.done = true }
 
+// asked notes what a package runner is asked for, which is one of its arguments or the end of one.
+func (l *line) asked(spec string, args []string) {
+	l.target.Spec = spec
+	l.target.SpecAt = l.at + slices.IndexFunc(args, func(arg string) bool { return strings.HasSuffix(arg, spec) })
+}
+
 // found ends the line: the arguments of the target begin n words behind the program.
 func (l *line) found(t Target, n int) {
-	t.Guarded = l.target.Guarded
+	t.Guarded, t.Spec, t.SpecAt = l.target.Guarded, l.target.Spec, l.target.SpecAt
 	l.target, l.done = t, true
 	l.at += 1 + n
 }
@@ -237,6 +247,7 @@ func (l *line) npm(args []string, i int) {
 	} else if len(packages) == 1 {
 		spec = packages[0]
 	}
+	l.asked(spec, args)
 	name, version, ok := npmName(spec)
 	if !ok {
 		l.unknown()
@@ -261,6 +272,7 @@ func (l *line) python(args []string, i int, from string) {
 	if s := o.last(from); s != "" {
 		spec = s
 	}
+	l.asked(spec, args)
 	name, version, ok := pypiSpec(spec)
 	if !ok {
 		l.unknown()
@@ -294,7 +306,7 @@ func (l *line) script(args []string) {
 	}
 	parts := strings.Split(("/" + file)[at+len("/node_modules/"):], "/")
 	if len(parts) == 2 && parts[0] == ".bin" { // a link to the program of a package, by the name that it has as a program
-		l.found(Target{Name: programName(parts[1])}, i+1)
+		l.found(Target{Name: ProgramName(parts[1])}, i+1)
 		return
 	}
 	n := 1
@@ -362,8 +374,8 @@ func (o flags) last(names ...string) string {
 
 func slashed(s string) string { return strings.ReplaceAll(s, `\`, "/") }
 
-// programName returns what a program is called, without directory and without what Windows puts behind.
-func programName(s string) string {
+// ProgramName returns what a program is called, without directory and without what Windows puts behind.
+func ProgramName(s string) string {
 	name := path.Base(slashed(s))
 	if s == "" || name == "." || name == "/" {
 		return ""

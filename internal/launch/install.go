@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -25,7 +26,7 @@ type Install struct {
 // fetches it.
 func (c Command) Install() (i Install, ok bool) {
 	t := Identify(c)
-	if t.Registry != NPM || t.Name == "" || t.At < 1 || runner(programName(c.Path)) == nil {
+	if t.Registry != NPM || t.Name == "" || t.At < 1 || runner(ProgramName(c.Path)) == nil {
 		return Install{}, false
 	}
 	i = Install{Spec: t.Name, name: t.Name, args: t.Args, of: c}
@@ -110,4 +111,27 @@ func (i Install) In(dir string) (Installed, error) {
 	c := i.of
 	c.Path, c.Args = filepath.Join(dir, "node_modules", ".bin", bin), i.args
 	return Installed{p.Version, p.Integrity, c}, nil
+}
+
+// Cached returns the versions of a package that npx keeps in npm's cache directory, oldest first. Npx runs one of them as
+// long as it fits what is asked for, and asks the registry otherwise.
+func Cached(cache, name string) []string {
+	if name == "" || strings.Contains(name, "..") {
+		return nil
+	}
+	files, _ := filepath.Glob(filepath.Join(cache, "_npx", "*", "node_modules", filepath.FromSlash(name), "package.json"))
+	var versions []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		var p struct{ Version string }
+		if err == nil && json.Unmarshal(text, &p) == nil && p.Version != "" && !slices.Contains(versions, p.Version) {
+			versions = append(versions, p.Version)
+		}
+	}
+	slices.SortFunc(versions, func(a, b string) int {
+		x, _ := numbers(a)
+		y, _ := numbers(b)
+		return cmp.Or(slices.Compare(x, y), strings.Compare(a, b))
+	})
+	return versions
 }

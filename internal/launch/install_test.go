@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestInstall(t *testing.T) {
@@ -59,6 +61,27 @@ func TestInstall(t *testing.T) {
 		}
 		if args := i.Command(dir).Args; args[len(args)-1] != tt.spec || args[len(args)-2] != "--" {
 			t.Errorf("%s: installed by %q", tt.line, args)
+		}
+	}
+}
+
+func TestCached(t *testing.T) {
+	dir := t.TempDir()
+	for hash, version := range map[string]string{"a": "2025.12.18", "b": "2025.7.1", "c": "2025.12.18", "d": ""} {
+		at := filepath.Join(dir, "_npx", hash, "node_modules", "@scope", "name")
+		if err := os.MkdirAll(at, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(at, "package.json"), []byte(`{"version": "`+version+`"}`), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"2025.7.1", "2025.12.18"}, Cached(dir, "@scope/name")); diff != "" {
+		t.Errorf("Cached (-want +got):\n%s", diff)
+	}
+	for _, name := range []string{"", "@scope/other", "../a", "@scope"} {
+		if got := Cached(dir, name); got != nil {
+			t.Errorf("Cached(%q) = %q, want none", name, got)
 		}
 	}
 }

@@ -16,6 +16,27 @@ func command(line string) Command {
 	return Command{Path: words[0], Args: words[1:]}
 }
 
+// What a package runner is asked for is known also where it is no package, with the argument that it stands in.
+func TestSpec(t *testing.T) {
+	for _, tt := range []struct {
+		line, want string
+		at         int
+	}{
+		{"npx -y owner/repository /a", "owner/repository", 1},
+		{"cmd /c npx -y @scope/name@1 /a", "@scope/name@1", 3},
+		{"npx --package=@scope/name run", "@scope/name", 0},
+		{"uvx --from git+https://example.test/x run", "git+https://example.test/x", 1},
+		{"rootbound run --root /a -- npx name", "name", 5},
+		{"node server.js", "", 0},
+	} {
+		c := command(tt.line)
+		got := Identify(c)
+		if got.Spec != tt.want || got.SpecAt != tt.at {
+			t.Errorf("Identify(%s): Spec is %q in argument %d, want %q in %d", tt.line, got.Spec, got.SpecAt, tt.want, tt.at)
+		}
+	}
+}
+
 func TestIdentify(t *testing.T) {
 	const fs = "@modelcontextprotocol/server-filesystem"
 	tests := []struct {

@@ -206,7 +206,7 @@ func (f *finder) program(path string, args []string, first bool) error {
 	if err != nil {
 		return fmt.Errorf("looking into the program %q: %w", path, bare(err))
 	}
-	name := programName(path)
+	name := ProgramName(path)
 	f.add(Need{Path: real, Access: roots.Read, Execute: true, Why: name})
 	if line, script := strings.CutPrefix(head, "#!"); script {
 		line, _, _ = strings.Cut(line, "\n")
@@ -218,10 +218,10 @@ func (f *finder) program(path string, args []string, first bool) error {
 		if arg = strings.TrimSpace(arg); arg != "" {
 			rest = []string{arg, path}
 		}
-		if programName(interpreter) == "env" { // it splits what the kernel gives it as one word
+		if ProgramName(interpreter) == "env" { // it splits what the kernel gives it as one word
 			rest = append(strings.Fields(strings.TrimPrefix(strings.TrimPrefix(arg, "-S"), "--split-string=")), path)
 		}
-		if err := runner(programName(path)); err != nil && !f.look.Install {
+		if err := runner(ProgramName(path)); err != nil && !f.look.Install {
 			return err
 		}
 		if f.look.Writable != nil && f.look.Writable(filepath.Dir(real)) { // it names a program, and no more
@@ -236,7 +236,7 @@ func (f *finder) program(path string, args []string, first bool) error {
 // envProgram returns how many of a first line's words say which program is run, besides the interpreter: with env, those
 // up to it.
 func envProgram(interpreter string, words []string) int {
-	if programName(interpreter) != "env" {
+	if ProgramName(interpreter) != "env" {
 		return 0
 	}
 	i := options(words, envValues, "").rest

@@ -210,6 +210,9 @@ func numbers(version string) ([]int, bool) {
 	return list, true
 }
 
+// TakesDirectories reports whether the server is given its directories as arguments.
+func (p Profile) TakesDirectories() bool { return p.dirs.words || len(p.dirs.dirs) > 0 }
+
 // Directories returns the arguments of t that name directories, in order.
 func (p Profile) Directories(t Target) []Directory {
 	var list []Directory

@@ -14,7 +14,7 @@ func (c Command) Script() string {
 		if len(words) == 0 {
 			return ""
 		}
-		name, args := programName(words[0]), words[1:]
+		name, args := ProgramName(words[0]), words[1:]
 		o := flags{}
 		switch {
 		case name == "env":
