@@ -42,6 +42,7 @@ var rooms = map[string]room{
 	"internal/results":    {guards: true, imports: []string{"internal/unseen", "internal/wire"}},
 	"internal/statefile":  {guards: true},
 	"internal/pin":        {guards: true, imports: []string{"internal/statefile", "internal/unseen", "internal/wire"}},
+	"internal/approval":   {guards: true, imports: []string{"internal/statefile", "internal/unseen"}},
 	"internal/exchange":   {imports: []string{"internal/wire", "roots"}},
 	"internal/legacy":     {guards: true, imports: []string{"internal/exchange", "internal/wire"}},
 	"internal/modern":     {guards: true, imports: []string{"internal/exchange", "internal/wire"}},

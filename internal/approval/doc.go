@@ -1,0 +1,27 @@
+// Package approval holds questions until a person answers or time ends, and keeps what was granted.
+//
+// A Desk holds the questions of one guard. Whoever answers first has answered: a client that was asked, or a person in a
+// terminal, who reaches the desk over a local socket.
+//
+//	desk := approval.NewDesk(approval.DeskOptions{})
+//	door, err := approval.Listen(dir, "files", desk, report)      // a socket, and a file that says where and with which token
+//	defer door.Close()
+//	desk.Ask(ctx, approval.Call{Question: q, Key: key, Answered: func(a approval.Answer) { … }})
+//
+// and on the other side
+//
+//	guards, err := approval.Find(dir)
+//	err = guards[0].Answer(ctx, "c7f3a2", approval.Reply{Choice: approval.Choice{Allow: true}})
+//
+// A yes that is good for more than one call is a Grant; all are in one file, which guards follow.
+//
+// The zero Answer, the zero Choice and the zero Grant allow nothing.
+//
+// # Limits
+//
+// Who answers is known by the process that connects: its user and its number. Any program of the same user can read the
+// token and answer, such as a server that is not confined and gets another program to do it. What descends from a guard is
+// refused where the system says who connects and what it descends from: on Linux; on macOS as long as its parents live.
+//
+// A client that is asked may let something else than a person answer. The log says by which road an answer came.
+package approval

@@ -1,0 +1,182 @@
+//go:build unix
+
+package approval
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func open(t *testing.T, dir, server string) (*Desk, *Door) {
+	t.Helper()
+	d := NewDesk(DeskOptions{})
+	door, err := Listen(dir, server, d, func(format string, args ...any) { t.Logf(format, args...) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { door.Close() })
+	return d, door
+}
+
+func TestAPersonAnswersOverTheSocket(t *testing.T) {
+	ctx := t.Context()
+	dir := filepath.Join(t.TempDir(), "run")
+	desk, door := open(t, dir, "files")
+	answers := make(chan Answer, 1)
+	desk.Ask(ctx, Call{Question: Question{ID: "c1", Head: "write", Choices: []Choice{{}, {Allow: true}}}, Key: "k", Answered: func(a Answer) { answers <- a }})
+
+	guards, err := Find(dir)
+	if err != nil || len(guards) != 1 || guards[0].Server != "files" || guards[0].PID != os.Getpid() {
+		t.Fatalf("%v, %v", guards, err)
+	}
+	watched := make(chan State)
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	go guards[0].Watch(watching, func(s State) { watched <- s })
+	if s := <-watched; len(s.Questions) != 1 || s.Questions[0].Head != "write" {
+		t.Fatalf("%+v", s)
+	}
+	if err := guards[0].Answer(ctx, "c2", Reply{}); err != ErrNoQuestion {
+		t.Errorf("an answer to nothing: %v", err)
+	}
+	if err := guards[0].Answer(ctx, "c1", Reply{Choice: Choice{Allow: true, Session: true}}); err == nil || !strings.Contains(err.Error(), "never remembered") {
+		t.Errorf("an answer that is not offered: %v", err)
+	}
+	if err := guards[0].Answer(ctx, "c1", Reply{Choice: Choice{Allow: true}, Note: "go"}); err != nil {
+		t.Fatal(err)
+	}
+	if a := <-answers; !a.Allow || a.Road != ByTerminal || a.Note != "go" || !strings.Contains(a.Who, fmt.Sprint(os.Getpid())) && !strings.Contains(a.Who, "yours") {
+		t.Errorf("%+v", a)
+	}
+	if s := <-watched; len(s.Questions) != 0 {
+		t.Errorf("%+v", s)
+	}
+	door.Close()
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestWithoutTheTokenNothingIsTold(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	desk, _ := open(t, dir, "files")
+	desk.Ask(t.Context(), Call{Question: Question{ID: "c1"}, Key: "k", Answered: func(Answer) { t.Error("it was answered") }})
+	guards, err := Find(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := guards[0]
+	for _, token := range []string{"", "x", g.token[1:]} {
+		g.token = token
+		if err := g.Answer(t.Context(), "c1", Reply{}); err == nil || !strings.Contains(err.Error(), "token") {
+			t.Errorf("%v", err)
+		}
+		if s, err := g.State(t.Context()); err == nil {
+			t.Errorf("%+v", s)
+		}
+	}
+	for _, garbage := range []string{"\n", "{", strings.Repeat("x", maxRequest+10) + "\n", `{"do":"answer"}` + "\n"} {
+		c, err := dial(t.Context(), g.socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Write([]byte(garbage))
+		c.Close()
+	}
+	desk.mu.Lock()
+	desk.open[0].lead.call.Answered = func(Answer) {}
+	desk.mu.Unlock()
+}
+
+func TestWhoeverMayReadIsKeptOut(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	open(t, dir, "files")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries = append(entries, entry{dir})
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has the mode %v", e.Name(), info.Mode())
+		}
+	}
+}
+
+type entry struct{ dir string }
+
+func (e entry) Name() string               { return e.dir }
+func (e entry) IsDir() bool                { return true }
+func (e entry) Type() os.FileMode          { return os.ModeDir }
+func (e entry) Info() (os.FileInfo, error) { return os.Stat(e.dir) }
+
+func TestWhatAKilledGuardLeftIsTakenAway(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	open(t, dir, "files")
+	text, err := json.Marshal(card{Server: "dead", PID: 1 << 30, Since: time.Now(), Socket: filepath.Join(dir, "gone.sock"), Token: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "1-x.json")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	guards, err := Find(dir)
+	if err != nil || len(guards) != 1 || guards[0].Server != "files" {
+		t.Errorf("%v, %v", guards, err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("the file of the dead guard is there")
+	}
+}
+
+func TestALongPathHasASocketElsewhere(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 40))
+	_, door := open(t, dir, "files")
+	if guards, err := Find(dir); err != nil || len(guards) != 1 {
+		t.Fatalf("%v, %v", guards, err)
+	}
+	own := door.own
+	door.Close()
+	if own != "" {
+		if _, err := os.Stat(own); err == nil {
+			t.Errorf("%s is there", own)
+		}
+	}
+}
+
+func TestPauseByFile(t *testing.T) {
+	ctx := t.Context()
+	dir := filepath.Join(t.TempDir(), "run")
+	files, _ := open(t, dir, "files")
+	other, _ := open(t, dir, "other")
+	told, err := Pause(ctx, dir, "files", true)
+	if err != nil || len(told) != 1 || !files.Paused() || other.Paused() {
+		t.Fatalf("%v, %v: %v %v", told, err, files.Paused(), other.Paused())
+	}
+	if late, _ := open(t, dir, "files"); !late.Paused() {
+		t.Error("a guard that starts later is not paused")
+	}
+	if _, err := Pause(ctx, dir, "", true); err != nil || !other.Paused() {
+		t.Errorf("%v: %v", err, other.Paused())
+	}
+	if _, err := Pause(ctx, dir, "files", false); err == nil {
+		t.Error("one goes on while all are paused")
+	}
+	if _, err := Pause(ctx, dir, "", false); err != nil || files.Paused() || other.Paused() {
+		t.Errorf("%v: %v %v", err, files.Paused(), other.Paused())
+	}
+}
