@@ -5,7 +5,7 @@
 //	handler := g.Wrap(server)
 //	go g.Watch(ctx)
 //
-// The chain is log, roots, paths, pins, results, gate: each stage adds what it decided to the request's trail; the gate writes the trail
+// The chain is log, roots, tools, paths, pins, results, gate: each stage adds what it decided to the request's trail; the gate writes the trail
 // to the log before the request goes to the server, and the log stage writes it before a refusal goes to the client.
 //
 // # Limits
@@ -68,6 +68,8 @@ type Options struct {
 	Pins *pin.Pins
 	// Results say what is done about what is found in answers; nil checks nothing.
 	Results *results.Options
+	// Policy is what is decided about calls.
+	Policy Policy
 	// Log takes the records; nil keeps none.
 	Log *calllog.Log
 	// Warn is told what a person should know. It may be nil.
@@ -78,10 +80,13 @@ type Options struct {
 
 // Guard is the stages around one server. It is safe for concurrent use.
 type Guard struct {
-	opt     Options
-	catalog *pathargs.Catalog
+	opt       Options
+	catalog   *pathargs.Catalog
+	tools     toolList
+	contained bool // the server is ours, and judges paths where it opens them
 
 	rules   atomic.Pointer[rules]
+	policy  atomic.Pointer[Policy]
 	results *results.Checker // nil checks nothing
 
 	mu         sync.Mutex
@@ -132,19 +137,21 @@ func New(o Options) *Guard {
 		g.results = results.New(*o.Results)
 	}
 	g.SetRules(o.Paths, o.Defaults)
+	g.SetPolicy(o.Policy)
 	g.consent()
 	return g
 }
 
 // Wrap puts the stages in front of server.
 func (g *Guard) Wrap(server exchange.Handler) exchange.Handler {
-	return g.checked(exchange.Chain(g.checked(server), g.logStage, g.rootsStage, g.pathsStage, g.pinsStage, g.resultsStage, g.gate))
+	return g.checked(exchange.Chain(g.checked(server), g.logStage, g.rootsStage, g.toolsStage, g.pathsStage, g.pinsStage, g.resultsStage, g.gate))
 }
 
 // WrapContained is Wrap for a server of ours that reaches nothing outside the roots of a request: its paths are judged
 // where they are opened.
 func (g *Guard) WrapContained(server exchange.Handler) exchange.Handler {
-	return g.checked(exchange.Chain(g.checked(server), g.logStage, g.rootsStage, g.containedGate, g.againStage, g.resultsStage))
+	g.contained = true
+	return g.checked(exchange.Chain(g.checked(server), g.logStage, g.rootsStage, g.toolsStage, g.containedGate, g.againStage, g.resultsStage))
 }
 
 // checked holds a handler to one reply; a second one goes nowhere and is told.

@@ -10,11 +10,15 @@ import (
 
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/pathargs"
 	"github.com/rootbound/rootbound/internal/wire"
 )
 
-// detail is what the paths stage leaves in the trail for the log.
-type detail struct{ paths []calllog.Path }
+// detail is what the paths stage leaves in the trail, for the log and for policy.
+type detail struct {
+	paths  []calllog.Path
+	judged []pathargs.Judged
+}
 
 // logStage is the outermost stage: it gives the request its trail, writes a refusal before the client reads it, and how a
 // request ended.

@@ -83,7 +83,7 @@ func (g *Guard) judge(ctx context.Context, r *exchange.Request, next exchange.Ha
 	v := g.judgeArgs(args, r.Roots)
 	refused := v.Refused()
 	if len(refused) == 0 {
-		r.Trail.Add(exchange.Note{Stage: "paths", Detail: detail{logPaths(v, "")}})
+		r.Trail.Add(exchange.Note{Stage: "paths", Detail: detail{logPaths(v, ""), v.Judged}})
 		next.Handle(ctx, r, reply)
 		return
 	}
@@ -96,7 +96,7 @@ func (g *Guard) judge(ctx context.Context, r *exchange.Request, next exchange.Ha
 		if len(refused) == 0 {
 			c := *r
 			c.Roots = set
-			r.Trail.Add(exchange.Note{Stage: "paths", Detail: detail{logPaths(v, "")}})
+			r.Trail.Add(exchange.Note{Stage: "paths", Detail: detail{logPaths(v, ""), v.Judged}})
 			next.Handle(ctx, &c, reply)
 			return
 		}
@@ -108,7 +108,7 @@ func (g *Guard) judge(ctx context.Context, r *exchange.Request, next exchange.Ha
 // the log everything.
 func (g *Guard) refuse(r *exchange.Request, set roots.Set, v pathargs.Verdict, j pathargs.Judged, state roots.State, reply func(exchange.Outcome)) {
 	code, text, allow, fix := g.explain(j, state, wire.GetString(r.Msg.Params(), "name"))
-	r.Trail.Add(exchange.Note{Stage: "paths", Denied: true, Code: code, Text: text, Fix: strings.Trim(allow+"\n"+fix, "\n"), Detail: detail{logPaths(v, code)}})
+	r.Trail.Add(exchange.Note{Stage: "paths", Denied: true, Code: code, Text: text, Fix: strings.Trim(allow+"\n"+fix, "\n"), Detail: detail{logPaths(v, code), v.Judged}})
 	way := fix
 	if allow != "" {
 		way = strings.TrimSuffix("to allow it: "+allow+"; or "+fix, "; or ")

@@ -15,4 +15,6 @@ const (
 )
 
 // String returns the word as --ask has it.
-func (m Mode) String() string { return [...]string{"deny", "always", "auto", "client"}[min(m, AskClient)] }
+func (m Mode) String() string {
+	return [...]string{"deny", "always", "auto", "client"}[min(m, AskClient)]
+}

@@ -1,0 +1,151 @@
+package guard
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/pathargs"
+	"github.com/rootbound/rootbound/internal/policy"
+	"github.com/rootbound/rootbound/internal/wire"
+	"github.com/rootbound/rootbound/rootfs"
+	"github.com/rootbound/rootbound/roots"
+)
+
+// Policy is what is decided about calls, and what is believed of what tools do.
+type Policy struct {
+	// Rules decide. Nil decides nothing: no call is asked for.
+	Rules *policy.Policy
+	// Operator is what the operator says of tools, by name; "*" is all others.
+	Operator map[string]Effect
+	// Profile is what a shipped profile says of a tool with a definition of this hash; nil says nothing.
+	Profile func(tool, hash string) (Effect, bool)
+	// Bound says that the kernel lets the server reach no network and write nothing but its roots, so that it can change
+	// nothing while these are read-only.
+	Bound bool
+	// TrustAnnotations believes what the server says of its tools.
+	TrustAnnotations bool
+	// PublishAnnotations tells the client what is believed, in the place of what the server says.
+	PublishAnnotations bool
+}
+
+// Effect is what a tool does at most, and who says so.
+type Effect struct {
+	Effect policy.Effect
+	From   string
+}
+
+// SetPolicy puts another policy in force, as Options.Policy.
+func (g *Guard) SetPolicy(p Policy) {
+	g.policy.Store(&p)
+	g.checkTools()
+}
+
+// decide says what becomes of a tools/call, and of what it was decided. Granted is what a person allowed in this session.
+// It may ask the disk where paths lead.
+func (g *Guard) decide(r *exchange.Request, granted []policy.Grant) (policy.Call, policy.Decision) {
+	p := g.policy.Load()
+	name, _ := wire.Get(r.Msg.Params(), "name")
+	args, _ := wire.Get(r.Msg.Params(), "arguments")
+	c := policy.Call{Server: g.opt.Server, Tool: wire.GetString(r.Msg.Params(), "name"), Args: args, Granted: granted}
+	for member := range wire.Members(r.Msg.Params()) {
+		if member != "name" && member != "arguments" && (pathargs.SameName(member, "name") || pathargs.SameName(member, "arguments")) {
+			return c, policy.Decision{Rule: "the protocol", Reason: "its params have two readings: " + visible(member) + " is another spelling of a member"}
+		}
+	}
+	if len(name) == 0 || name[0] != '"' || len(args) > 0 && args[0] != '{' && string(args) != "null" {
+		return c, policy.Decision{Rule: "the protocol", Reason: "it does not say in the protocol's way what is called"}
+	}
+	c.Effect, c.From = g.effect(p, c.Tool)
+	var outside bool
+	c.Paths, outside = g.policyPaths(r)
+	d := p.Rules.Decide(c)
+	if outside && d.Verdict == policy.Ask { // the server would refuse it, after a person was asked
+		d.Verdict, d.Reason, d.Default = policy.Deny, "a path of it leads outside the roots", true
+		d.Change = "a root that holds it"
+	}
+	return c, d
+}
+
+// policyPaths are the paths of a call as the paths stage judged them. Before a server that judges them where it opens them,
+// they are judged here for what a rule and a person have to know; outside says that one of them is refused.
+func (g *Guard) policyPaths(r *exchange.Request) (list []policy.Path, outside bool) {
+	var judged []pathargs.Judged
+	known := false
+	for _, n := range r.Trail.Notes() {
+		if d, ok := n.Detail.(detail); ok && n.Stage == "paths" {
+			judged, known = d.judged, true
+		}
+	}
+	if !known && g.contained {
+		args, err := pathargs.Find(r.Msg.Method(), r.Msg.Params(), g.catalog, g.rules.Load().paths)
+		if err != nil {
+			return nil, true
+		}
+		judged = g.judgeArgs(args, r.Roots).Judged
+	}
+	for _, j := range judged {
+		if j.Refusal != pathargs.NotRefused {
+			outside = true
+			continue
+		}
+		places := j.Places
+		if !known && slices.ContainsFunc(places, func(p rootfs.Place) bool { return p.Exists }) {
+			// Ours goes where something is.
+			places = slices.DeleteFunc(slices.Clone(places), func(p rootfs.Place) bool { return !p.Exists })
+		}
+		for _, p := range places {
+			list = append(list, policy.Path{
+				Arg: j.Pointer, Given: j.Value, Resolved: p.Path, Exists: p.Exists,
+				Root: p.Dir.Path, Rel: p.Rel, Rights: p.Dir.Access, Need: j.Need,
+			})
+		}
+	}
+	return list, outside
+}
+
+// effect is what is known of what a tool does, from whom is believed first.
+func (g *Guard) effect(p *Policy, tool string) (policy.Effect, string) {
+	if p.Bound && g.heldReadOnly() {
+		return policy.Read, "the kernel, which holds the server read-only and without network"
+	}
+	for _, name := range []string{tool, "*"} {
+		if e, ok := p.Operator[name]; ok {
+			return e.Effect, e.From
+		}
+	}
+	t, listed := g.tools.get(tool)
+	if !listed {
+		return policy.Unknown, ""
+	}
+	if p.Profile != nil {
+		if e, ok := p.Profile(tool, t.hash); ok {
+			return e.Effect, e.From
+		}
+	}
+	if p.TrustAnnotations {
+		return t.claims(), "the server's own annotations, which you trust"
+	}
+	return policy.Unknown, ""
+}
+
+// heldReadOnly reports whether the process that runs now was started with nothing that it may write to.
+func (g *Guard) heldReadOnly() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.started != nil && !slices.ContainsFunc(g.started.Dirs(), func(d roots.Dir) bool { return d.Access&^roots.Read != 0 })
+}
+
+// shownReadOnly reports whether the client was told that a tool only reads.
+func (g *Guard) shownReadOnly(tool string) bool {
+	t, _ := g.tools.get(tool)
+	return t.shown
+}
+
+// clientName is the name that the client gives itself.
+func clientName(r *exchange.Request) string {
+	if r.Era == exchange.Modern {
+		return strings.ToValidUTF8(wire.GetString(r.Msg.Meta(), exchange.MetaClient, "name"), "")
+	}
+	return r.Session.Client().Name
+}

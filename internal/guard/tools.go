@@ -1,0 +1,253 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rootbound/rootbound/internal/calllog"
+	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/launch"
+	"github.com/rootbound/rootbound/internal/pin"
+	"github.com/rootbound/rootbound/internal/policy"
+	"github.com/rootbound/rootbound/internal/wire"
+)
+
+// codePolicy is the code of records about rules.
+const codePolicy = "policy"
+
+// listedTool is what the server says of one of its tools, as far as policy is concerned.
+type listedTool struct {
+	hash        string // of its definition
+	schema      []byte // of its arguments
+	annotations []byte
+	shown       bool // the client was told that it only reads
+}
+
+// claims is the effect that the server's annotations claim.
+func (t listedTool) claims() policy.Effect {
+	hint := func(name string, usual bool) bool {
+		v, ok := wire.Get(t.annotations, name)
+		if !ok || string(v) != "true" && string(v) != "false" {
+			return usual
+		}
+		return string(v) == "true"
+	}
+	switch {
+	case hint("readOnlyHint", false):
+		return policy.Read
+	case hint("destructiveHint", true):
+		return policy.Delete
+	}
+	return policy.Write
+}
+
+// toolList is what the server lists, page by page. It is safe for concurrent use.
+type toolList struct {
+	mu           sync.Mutex
+	old, next    map[string]listedTool
+	whole, begun bool // old is a whole list; next is one from its beginning
+}
+
+// learn takes a page. Done says that with it the list is whole.
+func (l *toolList) learn(cursor string, page map[string]listedTool, more bool) (done bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if cursor == "" || l.next == nil {
+		l.next, l.begun = map[string]listedTool{}, cursor == ""
+	}
+	for name, t := range page {
+		l.next[name] = t
+	}
+	if more {
+		return false
+	}
+	l.old, l.next, l.whole = l.next, nil, l.begun
+	return true
+}
+
+func (l *toolList) get(name string) (listedTool, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t, ok := l.next[name]; ok {
+		return t, true
+	}
+	t, ok := l.old[name]
+	return t, ok
+}
+
+// all are the tools of the last whole list; nil when there was none.
+func (l *toolList) all() []policy.Tool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.whole {
+		return nil
+	}
+	list := []policy.Tool{}
+	for name, t := range l.old {
+		list = append(list, policy.NewTool(name, t.schema))
+	}
+	slices.SortFunc(list, func(a, b policy.Tool) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
+// toolsStage learns from the server's lists what policy has to know of its tools, tells of rules that are for none of them,
+// and tells the client what is believed of them, where that is asked for.
+func (g *Guard) toolsStage(next exchange.Handler) exchange.Handler {
+	return exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		p := g.policy.Load()
+		if r.Msg.Method() != "tools/list" || p.Rules == nil {
+			next.Handle(ctx, r, reply)
+			return
+		}
+		cursor := wire.GetString(r.Msg.Params(), "cursor")
+		next.Handle(ctx, r, func(o exchange.Outcome) {
+			if o.Msg != nil && o.Msg.Result() != nil {
+				o.Msg = g.listed(cursor, o.Msg, g.policy.Load())
+			}
+			reply(o)
+		})
+	})
+}
+
+// listed learns a page of tools, and returns it as the client is to have it.
+func (g *Guard) listed(cursor string, m *wire.Message, p *Policy) *wire.Message {
+	items, ok := wire.Get(m.Result(), "tools")
+	if !ok {
+		return m
+	}
+	page := map[string]listedTool{}
+	for item := range wire.Items(items) {
+		if name := wire.GetString(item, "name"); name != "" {
+			t := listedTool{hash: pin.New(pin.Tool, name, item).Hash()}
+			if v, ok := wire.Get(item, "annotations"); ok {
+				t.annotations = append([]byte(nil), v...)
+			}
+			if v, ok := wire.Get(item, "inputSchema"); ok {
+				t.schema = append([]byte(nil), v...)
+			}
+			t.shown = t.annotations != nil && t.claims() == policy.Read
+			page[name] = t
+		}
+	}
+	done := g.tools.learn(cursor, page, wire.GetString(m.Result(), "nextCursor") != "")
+	if p.PublishAnnotations {
+		m = g.published(m, items, p, page)
+	}
+	if done {
+		g.checkTools()
+	}
+	return m
+}
+
+// published is a page of tools with the annotations that policy believes. What the server says goes to the log.
+func (g *Guard) published(m *wire.Message, items []byte, p *Policy, page map[string]listedTool) *wire.Message {
+	out := []byte{'['}
+	var changed []string
+	for item := range wire.Items(items) {
+		name := wire.GetString(item, "name")
+		if t, ok := page[name]; ok {
+			effect, _ := g.effect(p, name)
+			worst := p.Rules.Worst(policy.Call{Server: g.opt.Server, Tool: name, Effect: effect})
+			want := believed(t.annotations, effect, worst)
+			if string(want) != string(t.annotations) {
+				said := string(t.annotations)
+				if said == "" {
+					said = "none"
+				}
+				changed = append(changed, fmt.Sprintf("%q: %s instead of %s", name, want, said))
+				item = wire.SetMember(item, want, "annotations")
+			}
+			t.shown = effect == policy.Read && worst == policy.Allow
+			page[name] = t
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, item...)
+	}
+	g.tools.show(page)
+	if len(changed) == 0 {
+		return m
+	}
+	for _, c := range changed {
+		g.noteOnce(codePolicy, "the client is told of the annotations of "+c)
+	}
+	return m.WithResult(wire.SetMember(m.Result(), append(out, ']'), "tools"))
+}
+
+// show notes what the client was told of tools that are listed.
+func (l *toolList) show(page map[string]listedTool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for name, t := range page {
+		for _, m := range []map[string]listedTool{l.next, l.old} {
+			if have, ok := m[name]; ok && have.hash == t.hash {
+				m[name] = t
+			}
+		}
+	}
+}
+
+// believed are annotations with what is believed of a tool, where worst is the hardest that can become of a call of it.
+func believed(annotations []byte, effect policy.Effect, worst policy.Verdict) []byte {
+	if len(annotations) == 0 || annotations[0] != '{' {
+		annotations = []byte("{}")
+	}
+	set := func(name string, yes bool) {
+		v := []byte("false")
+		if yes {
+			v = []byte("true")
+		}
+		annotations = wire.SetMember(annotations, v, name)
+	}
+	reads := effect == policy.Read && worst == policy.Allow
+	set("readOnlyHint", reads)
+	switch {
+	case reads:
+		if _, ok := wire.Get(annotations, "destructiveHint"); ok {
+			set("destructiveHint", false)
+		}
+	default:
+		set("destructiveHint", effect == policy.Delete || effect == policy.Unknown)
+		if effect == policy.Unknown {
+			set("openWorldHint", true)
+			annotations = wire.DeleteMember(annotations, "idempotentHint")
+		}
+	}
+	return annotations
+}
+
+// checkTools tells, once each, of rules that are for tools and arguments which the server does not have.
+func (g *Guard) checkTools() {
+	p := g.policy.Load()
+	tools := g.tools.all()
+	if p.Rules == nil || tools == nil {
+		return
+	}
+	for _, fault := range p.Rules.CheckTools(g.opt.Server, tools) {
+		text := "a rule does nothing: " + fault.Error()
+		if near, ok := launch.Nearest(fault.Word, fault.Known); ok {
+			text += fmt.Sprintf(": did you mean %q?", near)
+		}
+		if g.noteOnce(codePolicy, text) {
+			g.opt.Warn(text)
+		}
+	}
+}
+
+// noteOnce logs what was not logged before, and reports whether it did.
+func (g *Guard) noteOnce(code, text string) bool {
+	g.mu.Lock()
+	first := g.told[text] == 0 && len(g.told) < maxTold
+	if first {
+		g.told[text] = 1
+	}
+	g.mu.Unlock()
+	if first {
+		g.note(&calllog.Record{Kind: calllog.Note, Code: code, Reason: strings.ToValidUTF8(text, "")})
+	}
+	return first
+}
