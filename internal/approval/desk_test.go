@@ -4,21 +4,47 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
 // heard collects the answers to calls, by their id.
-type heard map[string]Answer
+type heard struct {
+	mu sync.Mutex
+	by map[string]Answer
+}
 
-func (h heard) call(id, key string) Call {
+func listener() *heard { return &heard{by: map[string]Answer{}} }
+
+func (h *heard) get(id string) Answer {
+	a, _ := h.answer(id)
+	return a
+}
+
+func (h *heard) answer(id string) (Answer, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	a, ok := h.by[id]
+	return a, ok
+}
+
+func (h *heard) len() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.by)
+}
+
+func (h *heard) call(id, key string) Call {
 	return Call{Question: Question{ID: id, Choices: []Choice{{}, {Allow: true}, {Allow: true, Session: true, Scope: "s"}}, Remember: true}, Key: key, Session: "s1",
 		Answered: func(a Answer) {
-			if _, twice := h[id]; twice {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			if _, twice := h.by[id]; twice {
 				panic("answered twice")
 			}
-			h[id] = a
+			h.by[id] = a
 		}}
 }
 
@@ -39,7 +65,7 @@ func ids(d *Desk) string {
 
 func TestTheFirstAnswerWins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, h := NewDesk(DeskOptions{}), heard{}
+		d, h := NewDesk(DeskOptions{}), listener()
 		var w *Waiting
 		c := h.call("a", "k")
 		c.Asked = func(asked *Waiting) { w = asked }
@@ -53,7 +79,7 @@ func TestTheFirstAnswerWins(t *testing.T) {
 		if err := d.Answer("a", yes, ByTerminal, "me"); err != ErrNoQuestion {
 			t.Errorf("the third answer: %v", err)
 		}
-		if a := h["a"]; a.Allow || a.Note != "not this one" || a.Road != ByTerminal || a.Who != "me" {
+		if a := h.get("a"); a.Allow || a.Note != "not this one" || a.Road != ByTerminal || a.Who != "me" {
 			t.Errorf("the answer is %+v", a)
 		}
 	})
@@ -61,16 +87,16 @@ func TestTheFirstAnswerWins(t *testing.T) {
 
 func TestTimeEndsAQuestionAsANo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, h := NewDesk(DeskOptions{}), heard{}
+		d, h := NewDesk(DeskOptions{}), listener()
 		d.Ask(t.Context(), h.call("a", "k"))
 		time.Sleep(DefaultWait - time.Second)
 		synctest.Wait()
-		if len(h) != 0 {
-			t.Fatalf("answered early: %v", h)
+		if h.len() != 0 {
+			t.Fatalf("answered early: %v", h.by)
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if a := h["a"]; a.Allow || a.Road != TimedOut {
+		if a := h.get("a"); a.Allow || a.Road != TimedOut {
 			t.Errorf("the answer is %+v", a)
 		}
 		if got := ids(d); got != "" {
@@ -82,7 +108,7 @@ func TestTimeEndsAQuestionAsANo(t *testing.T) {
 // Calls that are the same are one question. A no is for all of them; a yes for once is for one of them.
 func TestTheSameCallsAreOneQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, h := NewDesk(DeskOptions{}), heard{}
+		d, h := NewDesk(DeskOptions{}), listener()
 		gone, leave := context.WithCancel(t.Context())
 		d.Ask(gone, h.call("a", "k"))
 		d.Ask(t.Context(), h.call("b", "k"))
@@ -96,21 +122,21 @@ func TestTheSameCallsAreOneQuestion(t *testing.T) {
 		}
 		leave()
 		synctest.Wait()
-		if got, want := ids(d), "b+1 x"; got != want || h["a"].Road != Withdrawn {
-			t.Fatalf("open are %q, want %q; a got %+v", got, want, h["a"])
+		if got, want := ids(d), "b+1 x"; got != want || h.get("a").Road != Withdrawn {
+			t.Fatalf("open are %q, want %q; a got %+v", got, want, h.get("a"))
 		}
 		if err := d.Answer("b", yes, ByTerminal, ""); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := ids(d), "c x"; got != want || !h["b"].Allow {
-			t.Fatalf("open are %q, want %q; b got %+v", got, want, h["b"])
+		if got, want := ids(d), "c x"; got != want || !h.get("b").Allow {
+			t.Fatalf("open are %q, want %q; b got %+v", got, want, h.get("b"))
 		}
 		d.Ask(t.Context(), h.call("d", "k"))
 		if err := d.Answer("c", Reply{Choice: Choice{Allow: true, Session: true}}, ByTerminal, ""); err != nil {
 			t.Fatal(err)
 		}
-		if !h["c"].Allow || !h["d"].Allow || h["d"].Scope != "s" {
-			t.Errorf("a yes for the session: c got %+v, d got %+v", h["c"], h["d"])
+		if !h.get("c").Allow || !h.get("d").Allow || h.get("d").Scope != "s" {
+			t.Errorf("a yes for the session: c got %+v, d got %+v", h.get("c"), h.get("d"))
 		}
 	})
 }
@@ -118,7 +144,7 @@ func TestTheSameCallsAreOneQuestion(t *testing.T) {
 // A call that was told to come again gets its answer then, once.
 func TestACallComesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, h := NewDesk(DeskOptions{}), heard{}
+		d, h := NewDesk(DeskOptions{}), listener()
 		var w *Waiting
 		c := h.call("a", "k")
 		c.Asked = func(asked *Waiting) { w = asked }
@@ -127,8 +153,8 @@ func TestACallComesAgain(t *testing.T) {
 			t.Fatal("it may leave once")
 		}
 		d.Ask(t.Context(), h.call("b", "k")) // while it is open
-		if err := d.Answer("b", yes, ByTerminal, ""); err != nil || !h["b"].Allow {
-			t.Fatalf("%v: b got %+v", err, h["b"])
+		if err := d.Answer("b", yes, ByTerminal, ""); err != nil || !h.get("b").Allow {
+			t.Fatalf("%v: b got %+v", err, h.get("b"))
 		}
 		d.Ask(t.Context(), h.call("c", "k"))
 		if got := ids(d); got != "c" {
@@ -145,8 +171,8 @@ func TestACallComesAgain(t *testing.T) {
 		}
 		d.Ask(t.Context(), h.call("e", "k"))
 		d.Ask(t.Context(), h.call("f", "k"))
-		if _, answered := h["f"]; !h["e"].Allow || answered {
-			t.Errorf("e got %+v, f got %+v", h["e"], h["f"])
+		if _, answered := h.answer("f"); !h.get("e").Allow || answered {
+			t.Errorf("e got %+v, f got %+v", h.get("e"), h.get("f"))
 		}
 		d.Answer("f", Reply{}, ByTerminal, "")
 
@@ -166,17 +192,17 @@ func TestACallComesAgain(t *testing.T) {
 
 func TestFloodsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, h := NewDesk(DeskOptions{}), heard{}
+		d, h := NewDesk(DeskOptions{}), listener()
 		for i := range maxOpen + 1 {
 			d.Ask(t.Context(), h.call(fmt.Sprint(i), fmt.Sprint("k", i)))
 		}
-		if len(h) != 1 || h[fmt.Sprint(maxOpen)].Road != Flooded {
-			t.Fatalf("answered are %v", h)
+		if h.len() != 1 || h.get(fmt.Sprint(maxOpen)).Road != Flooded {
+			t.Fatalf("answered are %v", h.by)
 		}
 		other := h.call("other", "o")
 		other.Session = "s2"
 		d.Ask(t.Context(), other)
-		if len(h) != 1 {
+		if h.len() != 1 {
 			t.Error("one session floods another")
 		}
 		for i := range maxOpen {
@@ -187,12 +213,12 @@ func TestFloodsEnd(t *testing.T) {
 			d.Ask(t.Context(), h.call(id, id))
 			d.Answer(id, Reply{}, ByTerminal, "")
 		}
-		if a := h[fmt.Sprint("r", maxRate-1)]; a.Road != Flooded {
+		if a := h.get(fmt.Sprint("r", maxRate-1)); a.Road != Flooded {
 			t.Errorf("the last of many questions got %+v", a)
 		}
 		time.Sleep(time.Minute)
 		d.Ask(t.Context(), h.call("later", "later"))
-		if _, answered := h["later"]; answered {
+		if _, answered := h.answer("later"); answered {
 			t.Error("a flood never ends")
 		}
 		d.Answer("later", Reply{}, ByTerminal, "")
@@ -204,20 +230,20 @@ func TestFloodsEnd(t *testing.T) {
 func TestAClockThatIsSet(t *testing.T) {
 	for _, jump := range []time.Duration{-time.Hour, time.Hour} {
 		at := time.Now()
-		d, h := NewDesk(DeskOptions{Now: func() time.Time { return at }}), heard{}
+		d, h := NewDesk(DeskOptions{Now: func() time.Time { return at }}), listener()
 		d.Ask(t.Context(), h.call("a", "k"))
 		at = at.Add(jump)
 		if err := d.Answer("a", yes, ByTerminal, "me"); err != nil {
 			t.Fatal(err)
 		}
-		if a := h["a"]; a.Allow || a.Road != ClockMoved || a.Who != "me" {
+		if a := h.get("a"); a.Allow || a.Road != ClockMoved || a.Who != "me" {
 			t.Errorf("after %v: %+v", jump, a)
 		}
 	}
 }
 
 func TestPause(t *testing.T) {
-	d, h := NewDesk(DeskOptions{}), heard{}
+	d, h := NewDesk(DeskOptions{}), listener()
 	if d.Hold(t.Context(), h.call("a", "k")) {
 		t.Fatal("a call is held without a pause")
 	}
@@ -228,18 +254,18 @@ func TestPause(t *testing.T) {
 			t.Fatal("a call is not held")
 		}
 	}
-	if err := d.Answer("a", Reply{Note: "no"}, ByTerminal, ""); err != nil || h["a"].Allow {
-		t.Errorf("%v: a got %+v", err, h["a"])
+	if err := d.Answer("a", Reply{Note: "no"}, ByTerminal, ""); err != nil || h.get("a").Allow {
+		t.Errorf("%v: a got %+v", err, h.get("a"))
 	}
-	if err := d.Answer("b", yes, ByTerminal, ""); err != nil || !h["b"].Allow {
-		t.Errorf("%v: b got %+v", err, h["b"])
+	if err := d.Answer("b", yes, ByTerminal, ""); err != nil || !h.get("b").Allow {
+		t.Errorf("%v: b got %+v", err, h.get("b"))
 	}
 	if err := d.Answer("c", Reply{Choice: Choice{Allow: true, Session: true}}, ByTerminal, ""); err == nil {
 		t.Error("more than one call was let through")
 	}
 	d.Pause(false)
-	if !h["c"].Allow || h["c"].Road != Resumed {
-		t.Errorf("c got %+v", h["c"])
+	if !h.get("c").Allow || h.get("c").Road != Resumed {
+		t.Errorf("c got %+v", h.get("c"))
 	}
 	leave()
 }

@@ -122,8 +122,10 @@ func TestGrantsFollowTheFile(t *testing.T) {
 
 func TestAFileThatCannotBeReadGrantsNothing(t *testing.T) {
 	damages := map[string]func(path string) error{
-		"cut":               func(path string) error { return os.Truncate(path, 20) },
-		"without an end":    func(path string) error { return os.WriteFile(path, []byte(`{"grants":[{"id":"g","server":"files"}]}`), 0o600) },
+		"cut": func(path string) error { return os.Truncate(path, 20) },
+		"without an end": func(path string) error {
+			return os.WriteFile(path, []byte(`{"grants":[{"id":"g","server":"files"}]}`), 0o600)
+		},
 	}
 	if runtime.GOOS != "windows" {
 		damages["written by others"] = func(path string) error { return os.Chmod(path, 0o666) }
