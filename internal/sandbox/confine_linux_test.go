@@ -47,6 +47,8 @@ type guardOrder struct {
 	Masked  string
 	Errno   syscall.Errno
 	Version int
+	// Watch is a directory: the program is watched, and what it does beneath it is printed.
+	Watch string
 	// Leak is a file that the guard has open, without care, when it starts the program.
 	Leak string
 }
@@ -63,6 +65,12 @@ func asGuard(text string) int {
 	var o guardOrder
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		return fail(err)
+	}
+	if o.Watch != "" {
+		if err := asWatcher(o); err != nil {
+			return fail(err)
+		}
+		return 0
 	}
 	args := append([]string{o.Program}, o.Args...)
 	if o.Leak != "" {

@@ -42,6 +42,22 @@ type (
 )
 
 func (c connector) serve() {
+	c.each(func(n *notification) response {
+		// Not in a goroutine of its own: a connection on this machine is there at once, or refused.
+		r := response{id: n.id}
+		if err := c.connect(n); err != nil {
+			var e unix.Errno
+			if !errors.As(err, &e) {
+				e = unix.EACCES
+			}
+			r.errno = -int32(e)
+		}
+		return r
+	})
+}
+
+// each answers what is asked, one after the other.
+func (c connector) each(answer func(*notification) response) {
 	defer unix.Close(c.listener)
 	for {
 		poll := []unix.PollFd{{Fd: int32(c.listener), Events: unix.POLLIN}}
@@ -55,15 +71,7 @@ func (c connector) serve() {
 		if err := c.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)); err != nil {
 			continue // whoever asked has ended
 		}
-		// Not in a goroutine of its own: a connection on this machine is there at once, or refused.
-		r := response{id: n.id}
-		if err := c.connect(&n); err != nil {
-			var e unix.Errno
-			if !errors.As(err, &e) {
-				e = unix.EACCES
-			}
-			r.errno = -int32(e)
-		}
+		r := answer(&n)
 		c.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r))
 	}
 }

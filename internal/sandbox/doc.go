@@ -15,6 +15,8 @@
 // empty set of capabilities, no_new_privs and limits. Older versions of Landlock cannot forbid to truncate a file; nothing
 // is started then.
 //
+// A program can also be started so that it may do everything and is watched, to find out what it needs: see Watch.
+//
 // On macOS it is a Seatbelt profile that sandbox-exec puts in force, for other programs alone; each start tries it from
 // inside, but nobody has seen it run on a Mac. On other systems nothing is confined.
 //
@@ -88,6 +90,8 @@ type Level struct {
 	Seccomp bool
 	Net     Net
 	Unix    bool
+	// Watched is set when nothing is enforced, and what the program does is told (see Watch).
+	Watched bool `json:",omitempty"`
 }
 
 // Enforced reports whether the kernel enforces anything.
@@ -102,6 +106,8 @@ const signals = 6
 // String says it in a line for people.
 func (l Level) String() string {
 	switch {
+	case l.Watched:
+		return "watched, and held by nothing"
 	case !l.Enforced():
 		return "not confined by the kernel"
 	case l.Seatbelt:

@@ -54,8 +54,8 @@ func (o order) steps(parent int) ([]step, error) {
 		{"setting limits", setLimits},
 		{"restricting files with Landlock", o.landlock},
 		{"dropping capabilities", dropCapabilities},
-		{"closing descriptors", func() error { return unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC) }},
-		{"filtering system calls", func() error { return o.filter(filter) }},
+		{"closing descriptors", closeDescriptors},
+		{"filtering system calls", func() error { return handListener(filter, o.Policy.Net.Proxy != 0) }},
 		{"dying with the guard", func() error { return dieWith(parent) }},
 	}, nil
 }
@@ -86,9 +86,12 @@ func (o order) landlock() error {
 	return ll.LandlockRestrictSelf(fd, flags)
 }
 
-// filter puts the filter in force, and gives the guard what it needs to answer it.
-func (o order) filter(raw []bpf.RawInstruction) error {
-	listener, err := setFilter(raw, o.Policy.Net.Proxy != 0)
+// closeDescriptors closes all but the standard streams, when the program is run.
+func closeDescriptors() error { return unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC) }
+
+// handListener puts a filter in force and, if it asks, gives the guard what it needs to answer it.
+func handListener(raw []bpf.RawInstruction, asks bool) error {
+	listener, err := setFilter(raw, asks)
 	if err != nil || listener < 0 {
 		return err
 	}

@@ -21,3 +21,5 @@ type connector struct {
 }
 
 func (connector) serve() {}
+
+func (o order) watch() error { return errWatch }

@@ -86,7 +86,7 @@ func (p Policy) Stage(path string, args, env []string) (*Stage, error) {
 type receiver struct{ *os.File }
 
 // asked is for other systems: nothing is done for a program here.
-func (receiver) asked(Policy) {}
+func (receiver) asked(func(int)) {}
 
 func (s *Stage) receive() receiver { return receiver{s.conn} }
 
@@ -99,6 +99,9 @@ func pair() (ends [2]int, err error) {
 	}
 	return ends, err
 }
+
+// watch is for other systems.
+func (o order) watch() error { return errWatch }
 
 // confine tries whether this process is held to the policy, in which it was started, and takes away the rest.
 func (o order) confine() error {

@@ -38,8 +38,8 @@ func (r *receiver) Read(p []byte) (int, error) {
 	}
 }
 
-// asked connects for the program with what came.
-func (r *receiver) asked(p Policy) { go connector{r.fd, p.Net.Proxy}.serve() }
+// asked lets what came be listened to.
+func (r *receiver) asked(listen func(fd int)) { listen(r.fd) }
 
 func (s *Stage) receive() *receiver { return &receiver{s.conn, -1} }
 
@@ -71,5 +71,9 @@ func (p Policy) Stage(path string, args, env []string) (*Stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newStage(order{Policy: p, Level: level, Path: path, Args: args, Env: env}, "/proc/self/exe", []string{os.Args[0], Argument})
+	s, err := newStage(order{Policy: p, Level: level, Path: path, Args: args, Env: env}, "/proc/self/exe", []string{os.Args[0], Argument})
+	if err == nil {
+		s.listen = func(fd int) { go connector{fd, p.Net.Proxy}.serve() }
+	}
+	return s, err
 }

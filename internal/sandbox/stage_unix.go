@@ -40,8 +40,9 @@ type Stage struct {
 	// Files are to be inherited, the first as descriptor 3.
 	Files []*os.File
 
-	conn  *os.File // this program's end
-	order order
+	conn   *os.File // this program's end
+	order  order
+	listen func(fd int) // is given the descriptor by which the kernel asks this program
 }
 
 // newStage returns a stage for the order, which the command line path and args starts.
@@ -70,23 +71,24 @@ func (s *Stage) Confined() (Level, error) {
 		return Level{}, fmt.Errorf("telling the stage what to do: %w", err)
 	}
 	var level Level
+	reached := false
 	from := s.receive()
 	for d := json.NewDecoder(from); ; {
 		var r report
 		switch err := d.Decode(&r); {
-		case errors.Is(err, io.EOF) && level.Enforced():
+		case errors.Is(err, io.EOF) && reached:
 			return level, nil
 		case err != nil:
 			return Level{}, fmt.Errorf("confining the program: the stage ended without a word: %w", err)
 		case r.Error != "":
 			return Level{}, errors.New(r.Error)
 		case r.Asks:
-			from.asked(s.order.Policy)
+			from.asked(s.listen)
 			continue
 		case r.Level != s.order.Level:
 			return Level{}, fmt.Errorf("bug: the stage reached %q instead of %q", r.Level, s.order.Level)
 		}
-		level = r.Level
+		level, reached = r.Level, true
 	}
 }
 
@@ -106,12 +108,20 @@ func Enter() error {
 		return fmt.Errorf("reading what to confine: %w (this is for rootbound itself)", err)
 	}
 	w := json.NewEncoder(conn)
-	if err = o.confine(); err == nil {
+	enter := o.confine
+	if o.Level.Watched {
+		enter = o.watch
+	}
+	if err = enter(); err == nil {
 		if err = w.Encode(report{Level: o.Level}); err == nil {
 			err = fmt.Errorf("running %q: %w", o.Path, syscall.Exec(o.Path, o.Args, o.Env))
 		}
 	} else {
-		err = fmt.Errorf("confining the program: %w", err)
+		doing := "confining"
+		if o.Level.Watched {
+			doing = "watching"
+		}
+		err = fmt.Errorf("%s the program: %w", doing, err)
 	}
 	return errors.Join(err, w.Encode(report{Error: err.Error()}))
 }

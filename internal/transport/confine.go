@@ -12,8 +12,13 @@ import (
 	"github.com/rootbound/rootbound/internal/sandbox"
 )
 
+// Stager is what a program can be started with: see package sandbox.
+type Stager interface {
+	Stage(path string, args, env []string) (*sandbox.Stage, error)
+}
+
 // startConfined starts cmd in the watched group, confined, and returns when it runs.
-func startConfined(guard *watcher, cmd *exec.Cmd, p sandbox.Policy) (sandbox.Level, error) {
+func startConfined(guard *watcher, cmd *exec.Cmd, p Stager) (sandbox.Level, error) {
 	s, err := p.Stage(cmd.Path, cmd.Args, cmd.Env)
 	if err != nil {
 		return sandbox.Level{}, err
@@ -45,7 +50,7 @@ func Run(ctx context.Context, c Command, out *os.File) error {
 	}
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = c.Env, c.Dir, said.in, said.in
-	_, err = startConfined(group, cmd, *c.Confine)
+	_, err = startConfined(group, cmd, c.Confine)
 	said.in.Close()
 	if err != nil {
 		return fmt.Errorf("starting %q: %w", c.Args[0], err)

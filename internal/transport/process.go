@@ -23,8 +23,9 @@ type Command struct {
 	Env []string
 	// Dir is the working directory; "" is this program's own.
 	Dir string
-	// Confine, if set, is what the kernel holds the process to, or it is not started. Args[0] is then a path.
-	Confine *sandbox.Policy
+	// Confine, if set, is what the kernel does with the process, or it is not started: a sandbox.Policy that holds it, or a
+	// sandbox.Watch. Args[0] is then a path.
+	Confine Stager
 }
 
 // ProcessOptions of a process. The zero value works.
@@ -262,7 +263,7 @@ func startChild(command Command, o ProcessOptions) (*child, error) {
 	} else if said, err = newRelay(o.Stderr); err == nil {
 		cmd.Stderr = said.in
 		var level sandbox.Level
-		if level, err = startConfined(guard, cmd, *command.Confine); err == nil && o.Confined != nil {
+		if level, err = startConfined(guard, cmd, command.Confine); err == nil && o.Confined != nil {
 			o.Confined(level)
 		}
 		said.in.Close()
