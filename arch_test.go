@@ -50,6 +50,7 @@ var rooms = map[string]room{
 	"internal/launch":     {guards: true, imports: []string{"roots"}},
 	"internal/sandbox":    {guards: true, imports: []string{"roots"}},
 	"internal/egress":     {guards: true},
+	"internal/clientconf": {imports: []string{"internal/launch", "internal/splice", "roots"}},
 	"internal/config":     {imports: []string{"internal/launch", "internal/policy", "internal/results", "internal/splice", "roots"}},
 	"internal/pathargs":   {guards: true, imports: []string{"internal/launch", "internal/wire", "rootfs", "roots"}},
 	"internal/transport":  {guards: true, imports: []string{"internal/bridge", "internal/exchange", "internal/legacy", "internal/modern", "internal/sandbox", "internal/wire"}},
@@ -93,6 +94,7 @@ var effects = []struct {
 			"roots",                                                                                   // what is to become one
 			"internal/calllog", "internal/config", "internal/consent", "internal/cli", "internal/pin", // our own
 			"internal/statefile",                // written as a whole
+			"internal/clientconf",               // the files of clients
 			"internal/demo",                     // its workspace
 			"internal/launch/needs.go",          // the first lines of programs
 			"internal/launch/install.go",        // what a package manager wrote

@@ -16,8 +16,13 @@ func (d *Doc) Replace(p Path, v *Value) (*Doc, error) {
 	if err := v.check(d.format); err != nil {
 		return nil, fmt.Errorf("replacing %s: %w", p, err)
 	}
-	if old.form != written {
-		return nil, fmt.Errorf("replacing %s: %w", p, &Error{old.Pos, "it is spread over headers or dotted keys: edit what is in it"})
+	switch {
+	case old.form == aliased:
+		return nil, fmt.Errorf("replacing %s: %w", p, &Error{Pos: old.Pos, Msg: "it comes from an anchor: edit it there"})
+	case d.format == YAML && (old.form != written || old.end < 0):
+		return nil, fmt.Errorf("replacing %s: %w", p, &Error{Pos: old.Pos, Msg: "it is not written in one piece: edit it by hand"})
+	case old.form != written:
+		return nil, fmt.Errorf("replacing %s: %w", p, &Error{Pos: old.Pos, Msg: "it is spread over headers or dotted keys: edit what is in it"})
 	}
 	want := d.root.clone()
 	if len(p) == 0 {
@@ -52,7 +57,7 @@ func (d *Doc) Insert(p Path, v *Value) (*Doc, error) {
 		return nil, err
 	}
 	refuse := func(msg string) (*Doc, error) {
-		return nil, fmt.Errorf("inserting %s: %w", p, &Error{parent.Pos, msg})
+		return nil, fmt.Errorf("inserting %s: %w", p, &Error{Pos: parent.Pos, Msg: msg})
 	}
 	s := d.style()
 	want := d.root.clone()
@@ -64,9 +69,15 @@ func (d *Doc) Insert(p Path, v *Value) (*Doc, error) {
 			return refuse("this is " + parent.Kind.String() + " and has no names in it")
 		}
 		if old, there := parent.Get(step); there {
-			return nil, fmt.Errorf("inserting %s: %w", p, &Error{old.Pos, "it is there already"})
+			return nil, fmt.Errorf("inserting %s: %w", p, &Error{Pos: old.Pos, Msg: "it is there already"})
 		}
 		wantParent.Members = append(wantParent.Members, Member{Name: step, Value: v})
+		if d.format == YAML {
+			if patches, err = d.yamlMember(parent, step, v); err != nil {
+				return nil, fmt.Errorf("inserting %s: %w", p, err)
+			}
+			break
+		}
 		if parent.form == written {
 			l := d.listOf(parent)
 			patches = d.insertItem(l, len(l.items), s.member(step, v, d.itemIndent(l)), s.lines)
@@ -78,6 +89,9 @@ func (d *Doc) Insert(p Path, v *Value) (*Doc, error) {
 	case int:
 		if parent.Kind != ArrayKind {
 			return refuse("this is " + parent.Kind.String() + " and has no positions")
+		}
+		if d.format == YAML {
+			return refuse("an array of YAML is only edited at its front")
 		}
 		if step == End {
 			step = len(parent.Items)
@@ -116,10 +130,19 @@ func (d *Doc) Delete(p Path) (*Doc, error) {
 	want := d.root.clone()
 	want.remove(p)
 	var patches []patch
-	if holder, rest := d.writtenAbove(p); holder != nil {
+	if d.format == YAML {
+		parent, _ := d.root.Find(p[:len(p)-1])
+		name, ok := p[len(p)-1].(string)
+		if !ok {
+			return nil, fmt.Errorf("deleting %s: %w", p, &Error{Pos: old.Pos, Msg: "an array of YAML is only edited at its front"})
+		}
+		if patches, err = d.yamlDelete(parent, name); err != nil {
+			return nil, fmt.Errorf("deleting %s: %w", p, err)
+		}
+	} else if holder, rest := d.writtenAbove(p); holder != nil {
 		i := holder.find(rest)
 		if i < 0 {
-			return nil, fmt.Errorf("deleting %s: %w", p, &Error{old.Pos, "it is written with dotted keys: delete what is in it"})
+			return nil, fmt.Errorf("deleting %s: %w", p, &Error{Pos: old.Pos, Msg: "it is written with dotted keys: delete what is in it"})
 		}
 		patches = d.deleteItem(d.listOf(holder), i)
 	} else {
@@ -213,7 +236,7 @@ func (v *Value) remove(p Path) {
 			parent.Items = slices.Delete(parent.Items, step, step+1)
 		}
 		held := len(parent.Members) + len(parent.Items)
-		if held > 0 || parent.form == written || parent.form == headed {
+		if held > 0 || parent.form == written || parent.form == headed || parent.form == block {
 			return
 		}
 		p = p[:last]

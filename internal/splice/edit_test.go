@@ -230,8 +230,8 @@ func TestParseErrors(t *testing.T) {
 	}{
 		{JSON, "{\n  \"é\": 1, \"a\": 1,\n  \"a\": 2\n}", `3:3: "a" is given twice, first on line 2`},
 		{JSON, "{\"a\": {\"b\": [{\"c\": 1, \"c\": 1}]}}", `1:23: "c" is given twice, first on line 1`},
-		{JSON, "{\n  \"a\": 1 // one\n}", "2:10: comments and trailing commas are not allowed here"},
-		{JSON, "[\"//\", 1, ]", "1:9: comments and trailing commas are not allowed here"},
+		{JSON, "{\n  \"a\": 1 // one\n}", "2:10: comments are not allowed here"},
+		{JSON, "[\"//\", 1, ]", "1:9: a trailing comma is not allowed here"},
 		{JSONC, "{\n  \"é\" 1\n}", "2:7: invalid character '1' after object name"},
 		{JSONC, "[1", "1:3: parsing array after value: unexpected EOF"},
 		{JSONC, `{"p": "C:\Users"}`, `1:10: this is no escape of JSON: a backslash itself is written twice`},

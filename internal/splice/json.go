@@ -9,60 +9,63 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-func (d *Doc) parseJSON() error {
+func (d *Doc) parseJSON() {
 	if at, deep := d.tooDeep(); deep {
-		return d.errorf(at, "nested more than %d levels deep", maxDepth)
+		d.fault(d.errorf(at, "nested more than %d levels deep", maxDepth))
+		return
 	}
 	// hujson keeps slices of what it is given, and wants a line end behind a comment.
 	v, err := hujson.Parse(append(bytes.Clone(d.text), '\n'))
 	if err != nil {
-		var line, column int
-		if _, scanErr := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &column); scanErr != nil {
-			return d.errorf(0, "%v", err)
-		}
-		at := d.offset(line, column)
-		if fault := errors.Unwrap(err); !strings.HasPrefix(fault.Error(), "invalid literal") {
-			return d.errorf(at, "%v", fault)
-		}
-		at, msg := d.literalFault(at)
-		return d.errorf(at, "%s", msg)
+		d.fault(d.jsonFault(err))
+		return
 	}
-	if d.format == JSON && !v.IsStandard() {
-		return d.errorf(d.firstExtra(), "comments and trailing commas are not allowed here")
+	if d.format != JSONC && !v.IsStandard() {
+		d.extras()
 	}
-	d.root, err = d.jsonValue(&v, &locator{text: d.text, pos: Pos{1, 1}})
-	return err
+	d.root = d.jsonValue(&v, &locator{text: d.text, pos: Pos{1, 1}})
 }
 
-func (d *Doc) jsonValue(v *hujson.Value, at *locator) (*Value, error) {
+// jsonFault says where and what the parser's error is.
+func (d *Doc) jsonFault(err error) *Error {
+	var line, column int
+	if _, scanErr := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &column); scanErr != nil {
+		return d.errorf(0, "%v", err)
+	}
+	at := d.offset(line, column)
+	if fault := errors.Unwrap(err); !strings.HasPrefix(fault.Error(), "invalid literal") {
+		return d.errorf(at, "%v", fault)
+	}
+	at, msg, kind := d.literalFault(at)
+	e := d.errorf(at, "%s", msg)
+	e.Fault = kind
+	return e
+}
+
+func (d *Doc) jsonValue(v *hujson.Value, at *locator) *Value {
 	out := &Value{start: v.StartOffset, end: v.EndOffset, Pos: at.of(v.StartOffset)}
 	switch t := v.Value.(type) {
 	case *hujson.Object:
 		out.Kind = ObjectKind
-		seen := make(map[string]Pos, len(t.Members))
+		seen := make(map[string]int, len(t.Members))
 		for i := range t.Members {
 			m := &t.Members[i]
 			name := m.Name.Value.(hujson.Literal).String()
 			pos := at.of(m.Name.StartOffset)
-			if first, twice := seen[name]; twice {
-				return nil, &Error{Pos: pos, Msg: fmt.Sprintf("%q is given twice, first on line %d", name, first.Line)}
+			value := d.jsonValue(&m.Value, at)
+			if i, twice := seen[name]; twice {
+				d.fault(twiceGiven(name, out.Members[i].Pos, pos))
+				out.Members[i] = Member{Name: name, Value: value, Pos: pos}
+				continue
 			}
-			seen[name] = pos
-			value, err := d.jsonValue(&m.Value, at)
-			if err != nil {
-				return nil, err
-			}
+			seen[name] = len(out.Members)
 			out.Members = append(out.Members, Member{Name: name, Value: value, Pos: pos})
 			out.pairs = append(out.pairs, pair{keys: []string{name}, start: m.Name.StartOffset, end: value.end})
 		}
 	case *hujson.Array:
 		out.Kind = ArrayKind
 		for i := range t.Elements {
-			item, err := d.jsonValue(&t.Elements[i], at)
-			if err != nil {
-				return nil, err
-			}
-			out.Items = append(out.Items, item)
+			out.Items = append(out.Items, d.jsonValue(&t.Elements[i], at))
 		}
 	case hujson.Literal:
 		out.Text = t.String()
@@ -77,26 +80,30 @@ func (d *Doc) jsonValue(v *hujson.Value, at *locator) (*Value, error) {
 			out.Kind = BoolKind
 		}
 	}
-	return out, nil
+	return out
+}
+
+func twiceGiven(name string, first, second Pos) *Error {
+	return &Error{Pos: second, Msg: fmt.Sprintf("%q is given twice, first on line %d", name, first.Line), Fault: Twice}
 }
 
 // literalFault says what is wrong with the literal at n, without repeating it: it may be a secret.
-func (d *Doc) literalFault(n int) (at int, msg string) {
+func (d *Doc) literalFault(n int) (at int, msg string, kind Fault) {
 	if d.text[n] != '"' {
-		return n, "this is neither a number nor true, false or null"
+		return n, "this is neither a number nor true, false or null", 0
 	}
 	for i := n + 1; i < len(d.text) && d.text[i] != '"'; i++ {
 		switch c := d.text[i]; {
 		case c < ' ':
-			return i, fmt.Sprintf("the character %q has to be written as an escape in a string", rune(c))
+			return i, fmt.Sprintf("the character %q has to be written as an escape in a string", rune(c)), 0
 		case c == '\\':
 			i++
 			if i < len(d.text) && !strings.ContainsRune(`"\/bfnrtu`, rune(d.text[i])) {
-				return i - 1, "this is no escape of JSON: a backslash itself is written twice"
+				return i - 1, "this is no escape of JSON: a backslash itself is written twice", Escape
 			}
 		}
 	}
-	return n, "there is a bad \\u escape in this string"
+	return n, "there is a bad \\u escape in this string", Escape
 }
 
 // tooDeep finds nesting that would be too much for a parser that calls itself.
@@ -128,31 +135,37 @@ func (d *Doc) tooDeep() (at int, deep bool) {
 	return 0, false
 }
 
-// firstExtra finds the first comment or trailing comma of a text that is valid with them.
-func (d *Doc) firstExtra() int {
-	comma := -1 // the last comma, as long as nothing stands behind it
+// extras finds the comments and trailing commas of a text that is valid with them, as far as the format has none.
+func (d *Doc) extras() {
+	at := &locator{text: d.text, pos: Pos{1, 1}}
+	comma := -1 // the last comma, as long as nothing but comments stands behind it
 	for i := 0; i < len(d.text); {
+		next := i + 1
 		switch c := d.text[i]; c {
 		case '"':
-			for i++; d.text[i] != '"'; i++ {
-				if d.text[i] == '\\' {
-					i++
+			for ; d.text[next] != '"'; next++ {
+				if d.text[next] == '\\' {
+					next++
 				}
 			}
+			next++
 			comma = -1
 		case '/':
-			return i
+			if d.format == JSON {
+				d.fault(&Error{Pos: at.of(i), Msg: "comments are not allowed here", Fault: Comment})
+			}
+			next = d.skipComment(i)
 		case ',':
 			comma = i
 		case '}', ']':
 			if comma >= 0 {
-				return comma
+				d.fault(&Error{Pos: at.of(comma), Msg: "a trailing comma is not allowed here", Fault: TrailingComma})
 			}
+			comma = -1
 		case ' ', '\t', '\r', '\n':
 		default:
 			comma = -1
 		}
-		i++
+		i = next
 	}
-	return 0
 }

@@ -2,7 +2,9 @@ package splice
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -13,6 +15,7 @@ type Doc struct {
 	text   []byte // without the byte order mark
 	root   *Value
 	exprs  []expr // the top-level expressions of TOML, in order
+	faults []*Error
 }
 
 const (
@@ -22,27 +25,49 @@ const (
 
 // Parse reads a text. An error is an *Error.
 func Parse(text []byte, f Format) (*Doc, error) {
+	d := read(text, f)
+	if len(d.faults) > 0 {
+		return nil, d.faults[0]
+	}
+	return d, nil
+}
+
+// Read reads a text as far as it can be read, and returns all that its grammar does not allow, in the order of the text.
+// Of a name that is given twice the last one counts, as for most programs. The value is nil where nothing can be read.
+func Read(text []byte, f Format) (*Value, []*Error) {
+	d := read(text, f)
+	if d.bom {
+		d.faults = append([]*Error{{Pos: Pos{1, 1}, Msg: "the text begins with a byte order mark", Fault: Marked}}, d.faults...)
+	}
+	return d.root, d.faults
+}
+
+func read(text []byte, f Format) *Doc {
 	d := &Doc{format: f, text: bytes.Clone(text)}
 	if bytes.HasPrefix(text, []byte(bom)) {
 		d.bom, d.text = true, d.text[len(bom):]
 	}
 	if !utf8.Valid(d.text) {
-		return nil, d.errorf(invalidUTF8(d.text), "this is not UTF-8 text")
+		d.fault(d.errorf(invalidUTF8(d.text), "this is not UTF-8 text"))
+		return d
 	}
-	var err error
 	switch f {
-	case JSON, JSONC:
-		err = d.parseJSON()
+	case JSON, JSONC, Commented:
+		d.parseJSON()
 	case TOML:
-		err = d.parseTOML()
+		d.parseTOML()
+	case YAML:
+		d.parseYAML()
 	default:
 		panic("bug: splice.Parse of " + f.String())
 	}
-	if err != nil {
-		return nil, err
-	}
-	return d, nil
+	slices.SortStableFunc(d.faults, func(a, b *Error) int {
+		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
+	})
+	return d
 }
+
+func (d *Doc) fault(e *Error) { d.faults = append(d.faults, e) }
 
 // Format returns the grammar the text was read by.
 func (d *Doc) Format() Format { return d.format }
@@ -61,7 +86,7 @@ func (d *Doc) Bytes() []byte {
 	return bytes.Clone(d.text)
 }
 
-func (d *Doc) errorf(offset int, format string, args ...any) error {
+func (d *Doc) errorf(offset int, format string, args ...any) *Error {
 	at := locator{text: d.text, pos: Pos{1, 1}}
 	return &Error{Pos: at.of(min(offset, len(d.text))), Msg: fmt.Sprintf(format, args...)}
 }

@@ -16,8 +16,9 @@ type style struct {
 
 func (d *Doc) style() style {
 	s := style{format: d.format, colon: ": ", comma: ", ", nl: d.newline(), unit: d.unit()}
-	s.lines = d.format != TOML && d.root.Kind == ObjectKind && d.hasLineEnd(d.root.start, d.root.end)
-	if d.format != TOML && len(d.root.Members) > 0 {
+	json := d.format != TOML && d.format != YAML
+	s.lines = json && d.root.Kind == ObjectKind && d.hasLineEnd(d.root.start, d.root.end)
+	if json && len(d.root.Members) > 0 {
 		keyEnd := d.keyEnd(d.root.pairs[0].start)
 		colon := d.between(span{keyEnd, d.root.Members[0].Value.start})
 		switch strings.Trim(colon, " \t") {
@@ -43,6 +44,9 @@ func (d *Doc) keyEnd(n int) int {
 
 // value writes v. Indent is that of the line it begins on.
 func (s style) value(v *Value, indent string) string {
+	if v.raw != "" {
+		return v.raw
+	}
 	switch v.Kind {
 	case StringKind:
 		return s.string(v.Text)
@@ -156,7 +160,7 @@ func (v *Value) check(f Format) error {
 			return fmt.Errorf("TOML has no null")
 		}
 	case TimeKind:
-		if f != TOML {
+		if f != TOML && f != YAML {
 			return fmt.Errorf("%s has no dates", f)
 		}
 	}

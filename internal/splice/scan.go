@@ -8,14 +8,14 @@ func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n'
 func (d *Doc) skipComment(n int) int {
 	rest := d.text[n:]
 	switch {
-	case d.format == TOML && bytes.HasPrefix(rest, []byte("#")),
-		d.format != TOML && bytes.HasPrefix(rest, []byte("//")):
+	case (d.format == TOML || d.format == YAML) && bytes.HasPrefix(rest, []byte("#")),
+		d.format != TOML && d.format != YAML && bytes.HasPrefix(rest, []byte("//")):
 		end := bytes.IndexByte(rest, '\n')
 		if end < 0 {
 			end = len(rest)
 		}
 		return n + len(bytes.TrimRight(rest[:end], "\r"))
-	case d.format != TOML && bytes.HasPrefix(rest, []byte("/*")):
+	case d.format != TOML && d.format != YAML && bytes.HasPrefix(rest, []byte("/*")):
 		if end := bytes.Index(rest[2:], []byte("*/")); end >= 0 {
 			return n + 2 + end + 2
 		}

@@ -82,7 +82,7 @@ func (d *Doc) insertInTable(p Path, table *Value, name string, v *Value) ([]patc
 			return e.header() && len(e.path) == len(p) && e.path.hasPrefix(p)
 		})
 		if h < 0 {
-			return nil, &Error{table.Pos, "the table is there only because its sub-tables are: give it a header first"}
+			return nil, &Error{Pos: table.Pos, Msg: "the table is there only because its sub-tables are: give it a header first"}
 		}
 	}
 	if _, last := d.segment(h); last >= 0 {
@@ -107,7 +107,7 @@ func (d *Doc) insertDotted(p Path, table *Value, name string, v *Value) ([]patch
 		prefix := d.between(span{e.keys[0].start, e.keys[depth-1].end})
 		return []patch{d.lineAfter(i, prefix+"."+d.style().member(name, v, ""))}, nil
 	}
-	return nil, &Error{table.Pos, "it is written with dotted keys in an inline table: edit it by hand"}
+	return nil, &Error{Pos: table.Pos, Msg: "it is written with dotted keys in an inline table: edit it by hand"}
 }
 
 // lineAfter puts a line behind that of an expression, indented as it is.

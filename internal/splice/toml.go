@@ -26,15 +26,18 @@ type key struct {
 	start, end int
 }
 
-func (d *Doc) parseTOML() error {
+func (d *Doc) parseTOML() {
 	// The decoder knows every rule of the language, and is asked first. The tree is made from the parser beneath it.
 	var all map[string]any
 	if err := toml.Unmarshal(d.text, &all); err != nil {
 		var de *toml.DecodeError
+		at := 0
 		if errors.As(err, &de) {
-			return d.errorf(d.offset(de.Position()), "%s", strings.TrimPrefix(de.Error(), "toml: "))
+			err, at = de, d.offset(de.Position())
 		}
-		return d.errorf(0, "%s", strings.TrimPrefix(err.Error(), "toml: "))
+		d.fault(d.errorf(at, "%s", strings.TrimPrefix(err.Error(), "toml: ")))
+		d.faults[0].Fault = d.tomlFault(at, err.Error())
+		return
 	}
 	d.root = &Value{Kind: ObjectKind, form: headed, Pos: Pos{1, 1}}
 	at := &locator{text: d.text, pos: Pos{1, 1}}
@@ -72,9 +75,19 @@ func (d *Doc) parseTOML() error {
 		d.exprs = append(d.exprs, e)
 	}
 	if err := p.Error(); err != nil {
-		return d.errorf(0, "bug: %v", err)
+		d.fault(d.errorf(0, "bug: %v", err))
 	}
-	return nil
+}
+
+// tomlFault tells the fault at n by the decoder's words for it.
+func (d *Doc) tomlFault(n int, msg string) Fault {
+	switch {
+	case strings.Contains(msg, "already"):
+		return Twice
+	case strings.Contains(msg, "escape"), strings.Contains(msg, "unicode char"):
+		return Escape
+	}
+	return 0
 }
 
 func tomlKeys(n *unstable.Node) []key {

@@ -16,6 +16,10 @@ const (
 	JSONC
 	// TOML is TOML 1.0, with what 1.1 allows in inline tables.
 	TOML
+	// Commented is JSON with comments, and without trailing commas.
+	Commented
+	// YAML is one YAML 1.1 document, as most programs take it.
+	YAML
 )
 
 // String returns the name of the format.
@@ -27,6 +31,10 @@ func (f Format) String() string {
 		return "JSONC"
 	case TOML:
 		return "TOML"
+	case Commented:
+		return "JSON with comments"
+	case YAML:
+		return "YAML"
 	}
 	return "Format(" + strconv.Itoa(int(f)) + ")"
 }
@@ -80,9 +88,26 @@ func (p Pos) String() string { return fmt.Sprintf("%d:%d", p.Line, p.Column) }
 
 // Error is a fault of a text, or an edit that its layout does not allow.
 type Error struct {
-	Pos Pos
-	Msg string
+	Pos   Pos
+	Msg   string
+	Fault Fault
 }
+
+// Fault tells the faults of a text apart. The zero Fault is one of any other kind.
+type Fault uint8
+
+const (
+	// Marked is a byte order mark. Parse takes it.
+	Marked Fault = iota + 1
+	// Comment is a comment where the grammar has none.
+	Comment
+	// TrailingComma is a comma with nothing behind it where the grammar has none.
+	TrailingComma
+	// Escape is an escape that the grammar does not have.
+	Escape
+	// Twice is a name that is given twice in one object or table.
+	Twice
+)
 
 // Error returns "line:column: message".
 func (e *Error) Error() string { return e.Pos.String() + ": " + e.Msg }
@@ -100,7 +125,9 @@ type Value struct {
 	Pos Pos
 
 	form       form
-	start, end int    // of a value written in one piece
+	plain      bool   // a YAML scalar without quotes
+	raw        string // of a value to be put in: how it is written
+	start, end int    // of a value written in one piece; -1 where that is not known
 	pairs      []pair // what an object written in one piece holds, as it is written
 }
 
@@ -121,6 +148,8 @@ const (
 	implied             // a table that is there because a longer [header] names it
 	dotted              // a table that is there because dotted keys name it
 	tables              // an array of [[tables]]
+	block               // a YAML collection that is made by indentation
+	aliased             // a YAML value that is written elsewhere, behind an anchor
 )
 
 // pair is a member as it is written, with a dotted key perhaps.
@@ -149,6 +178,12 @@ func Strings(list ...string) *Value {
 
 // Object returns an object, or a table.
 func Object(members ...Member) *Value { return &Value{Kind: ObjectKind, Members: members} }
+
+// Unquoted reports whether v is a YAML scalar without quotes, whose kind a reader of another version may see otherwise.
+func (v *Value) Unquoted() bool { return v.plain }
+
+// Aliased reports whether v stands in YAML for what is written elsewhere, behind an anchor.
+func (v *Value) Aliased() bool { return v.form == aliased }
 
 // Get returns the member with that name.
 func (v *Value) Get(name string) (*Value, bool) {
