@@ -126,19 +126,24 @@ func (p *Policy) Worst(c Call) Verdict {
 	if p == nil || p.index == nil {
 		return Deny
 	}
-	worst := Allow
-	for _, group := range p.index.groups(c.Server, c.Tool) {
+	its := p.index.of(c.Server, c.Tool)
+	worst, certain := Allow, false
+	for _, group := range its.upper {
 		for _, r := range group {
-			if !r.Effects.Has(c.Effect) {
-				continue
-			}
-			worst = min(worst, r.Verdict)
-			if len(r.Args) == 0 {
-				return worst
+			if r.Effects.Has(c.Effect) && !certain {
+				worst, certain = min(worst, r.Verdict), len(r.Args) == 0
 			}
 		}
 	}
-	return Deny
+	if !certain {
+		return Deny
+	}
+	for _, r := range its.lower {
+		if r.Effects.Has(c.Effect) {
+			worst = min(worst, r.Verdict)
+		}
+	}
+	return worst
 }
 
 // Tool is what a server says of a tool, as far as rules can be wrong about it.
@@ -194,7 +199,7 @@ func (p *Policy) CheckTools(server string, tools []Tool) []*Fault {
 	}
 	slices.Sort(names)
 	var faults []*Fault
-	for _, r := range slices.Concat(append([][]*Rule{p.rules}, p.defaults...)...) {
+	for _, r := range p.all() {
 		if r.Server != server {
 			continue
 		}
@@ -239,4 +244,9 @@ func lastName(name string) string {
 		}
 	}
 	return "*"
+}
+
+// all are the rules of every layer, and the defaults.
+func (p *Policy) all() []*Rule {
+	return slices.Concat(append([][]*Rule{p.layers.Rules, p.layers.Lower}, p.layers.Defaults...)...)
 }

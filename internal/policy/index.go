@@ -4,44 +4,46 @@ import "sync"
 
 // index finds the rules for a tool without looking at the others.
 type index struct {
-	rules []*Rule
-	rest  [][]*Rule
+	layers Layers
 
 	mu    sync.RWMutex
-	tools map[[2]string][][]*Rule
+	tools map[[2]string]*ordered
 }
 
-func newIndex(rules []*Rule, defaults [][]*Rule) *index {
-	return &index{rules: rules, rest: defaults, tools: map[[2]string][][]*Rule{}}
+// ordered are the rules for one tool, in the order in which they are looked at: of each group those that deny, those that
+// ask, those that allow.
+type ordered struct {
+	upper [][]*Rule // of the highest layer, and the defaults
+	lower []*Rule
 }
+
+func newIndex(l Layers) *index { return &index{layers: l, tools: map[[2]string]*ordered{}} }
 
 // maxTools is for how many tools it is kept which rules are theirs: names come from clients.
 const maxTools = 4096
 
-// groups returns the rules for a tool, and its defaults, each group in the order in which they are looked at.
-func (x *index) groups(server, tool string) [][]*Rule {
+func (x *index) of(server, tool string) *ordered {
 	key := [2]string{server, tool}
 	x.mu.RLock()
-	groups, ok := x.tools[key]
+	its, ok := x.tools[key]
 	x.mu.RUnlock()
 	if ok {
-		return groups
+		return its
 	}
-	groups = append(groups, ordered(x.rules, server, tool))
-	for _, group := range x.rest {
-		groups = append(groups, ordered(group, server, tool))
+	its = &ordered{lower: order(x.layers.Lower, server, tool)}
+	for _, group := range append([][]*Rule{x.layers.Rules}, x.layers.Defaults...) {
+		its.upper = append(its.upper, order(group, server, tool))
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if len(x.tools) >= maxTools {
 		clear(x.tools)
 	}
-	x.tools[key] = groups
-	return groups
+	x.tools[key] = its
+	return its
 }
 
-// ordered returns the rules for a tool: those that deny, those that ask, those that allow.
-func ordered(rules []*Rule, server, tool string) []*Rule {
+func order(rules []*Rule, server, tool string) []*Rule {
 	var list []*Rule
 	for v := Deny; v <= Allow; v++ {
 		for _, r := range rules {

@@ -135,26 +135,24 @@ type Decision struct {
 	Granted bool
 }
 
-// Policy is a set of rules. The zero value, and nil, deny everything. It does not change and is safe for concurrent use.
+// Layers are the rules of a policy, in the order in which they are written.
+type Layers struct {
+	// Rules are those of the highest layer, which may allow.
+	Rules []*Rule
+	// Lower are those of the layers below: they only make a decision harder.
+	Lower []*Rule
+	// Defaults are for what Rules leave open: the first group that has a rule for a call decides.
+	Defaults [][]*Rule
+}
+
+// Policy decides about calls. The zero value, and nil, deny everything. It does not change and is safe for concurrent use.
 type Policy struct {
-	rules    []*Rule
-	defaults [][]*Rule
-	index    *index
+	layers Layers
+	index  *index
 }
 
-// New makes a policy of rules and of groups of defaults: the first group that has a rule for a call decides. The rules may
-// not be changed afterwards.
-func New(rules []*Rule, defaults ...[]*Rule) *Policy {
-	return &Policy{rules: rules, defaults: defaults, index: newIndex(rules, defaults)}
-}
-
-// Rules returns the rules without the defaults.
-func (p *Policy) Rules() []*Rule {
-	if p == nil {
-		return nil
-	}
-	return p.rules
-}
+// New makes a policy. The rules may not be changed afterwards.
+func New(l Layers) *Policy { return &Policy{l, newIndex(l)} }
 
 // Decide decides.
 func (p *Policy) Decide(c Call) Decision {
@@ -168,14 +166,33 @@ func (p *Policy) Decide(c Call) Decision {
 		}
 	}
 	e := &evaluation{call: &c}
-	for i, group := range p.index.groups(c.Server, c.Tool) {
-		for _, r := range group {
-			if r.applies(e) {
-				return decide(r, &c, i > 0)
-			}
+	its := p.index.of(c.Server, c.Tool)
+	d := Decision{Rule: "no rule", Reason: "no rule is for it", Default: true, Change: allowRule(&c)}
+	for i, group := range its.upper {
+		if r := first(group, e); r != nil {
+			d = decide(r, &c, i > 0)
+			break
 		}
 	}
-	return Decision{Rule: "no rule", Reason: "no rule is for it", Default: true, Change: allowRule(&c)}
+	if r := first(its.lower, e); r != nil {
+		if h := decide(r, &c, false); h.Verdict < d.Verdict || h.Verdict == d.Verdict && h.Remember < d.Remember {
+			d = h
+		}
+	}
+	if d.Verdict == Ask && d.remembered(&c) {
+		d.Verdict, d.Granted = Allow, true
+	}
+	return d
+}
+
+// first is the first rule of those that is for the call.
+func first(rules []*Rule, e *evaluation) *Rule {
+	for _, r := range rules {
+		if r.applies(e) {
+			return r
+		}
+	}
+	return nil
 }
 
 func decide(r *Rule, c *Call, byDefault bool) Decision {
@@ -190,9 +207,6 @@ func decide(r *Rule, c *Call, byDefault bool) Decision {
 			if d.Roots = touched(c.Paths); len(d.Roots) == 0 {
 				d.Remember = ForTool
 			}
-		}
-		if d.remembered(c) {
-			d.Verdict, d.Granted = Allow, true
 		}
 		if byDefault {
 			d.Change = allowRule(c)

@@ -9,7 +9,7 @@ import (
 )
 
 func TestZeroDenies(t *testing.T) {
-	for name, p := range map[string]*Policy{"nil": nil, "zero": {}, "without rules": New(nil)} {
+	for name, p := range map[string]*Policy{"nil": nil, "zero": {}, "without rules": New(Layers{})} {
 		if d := p.Decide(Call{Tool: "read_file", Effect: Read}); d.Verdict != Deny {
 			t.Errorf("%s: got %v, want deny", name, d.Verdict)
 		}
@@ -26,7 +26,7 @@ func TestOrder(t *testing.T) {
 		rule("allow", Allow, "a*"), rule("ask", Ask, "ab*"), rule("deny", Deny, "abc*"), rule("later", Deny, "abcd"),
 	}
 	defaults := []*Rule{rule("default", Ask, "z*"), {At: "never", Verdict: Deny, Tool: "a*"}}
-	p := New(rules, defaults, []*Rule{rule("last", Allow, "")})
+	p := New(Layers{Rules: rules, Defaults: [][]*Rule{defaults, {rule("last", Allow, "")}}})
 	for tool, want := range map[string]string{"a": "allow", "ab": "ask", "abc": "deny", "abcd": "deny", "z": "default", "y": "last"} {
 		if got := p.Decide(Call{Tool: tool}).Rule; got != want {
 			t.Errorf("%q is decided by %q, want %q", tool, got, want)
@@ -35,7 +35,7 @@ func TestOrder(t *testing.T) {
 }
 
 func TestOutside(t *testing.T) {
-	p := New([]*Rule{{At: "r", Verdict: Allow}})
+	p := New(Layers{Rules: []*Rule{{At: "r", Verdict: Allow}}})
 	in := Path{Arg: "/path", Given: "x", Resolved: "/srv/x", Root: "/srv", Rel: "x", Rights: roots.ReadWrite}
 	if d := p.Decide(Call{Tool: "t", Paths: []Path{in}}); d.Verdict != Allow {
 		t.Errorf("inside: got %v", d)
@@ -67,10 +67,35 @@ func TestGranted(t *testing.T) {
 		{"no writing path", rule(InRoot), []Path{read}, nil, Decision{Verdict: Ask, Remember: InRoot, Roots: []string{"/home/u"}}},
 		{"no path", rule(InRoot), nil, []Grant{{"r", "", ""}}, Decision{Verdict: Ask, Remember: ForTool}},
 	} {
-		got := New(tt.rules).Decide(Call{Tool: "t", Paths: tt.paths, Granted: tt.granted})
+		got := New(Layers{Rules: tt.rules}).Decide(Call{Tool: "t", Paths: tt.paths, Granted: tt.granted})
 		got.Rule, got.Reason, got.Change = "", "", ""
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+// A layer below only makes a decision harder, whatever stands above: a rule or a default.
+func TestLower(t *testing.T) {
+	for _, upper := range []Rule{{Verdict: Deny}, {Verdict: Ask}, {Verdict: Ask, Remember: ForTool}, {Verdict: Allow}} {
+		for _, lower := range []Rule{{Verdict: Deny}, {Verdict: Ask}, {Verdict: Ask, Remember: ForTool}, {Verdict: Allow}} {
+			for _, byDefault := range []bool{false, true} {
+				upper, lower := upper, lower
+				upper.At, lower.At = "upper", "lower"
+				l := Layers{Rules: []*Rule{&upper}, Lower: []*Rule{&lower}}
+				if byDefault {
+					l.Rules, l.Defaults = nil, [][]*Rule{{&upper}}
+				}
+				want := Decision{Verdict: min(upper.Verdict, lower.Verdict), Rule: "upper"}
+				harder := lower.Verdict < upper.Verdict || lower.Verdict == upper.Verdict && lower.Remember < upper.Remember
+				if harder {
+					want.Rule = "lower"
+				}
+				d := New(l).Decide(Call{Tool: "t"})
+				if got := (Decision{Verdict: d.Verdict, Rule: d.Rule}); got.Verdict != want.Verdict || got.Rule != want.Rule {
+					t.Errorf("upper %v %v, lower %v %v: got %+v, want %+v", upper.Verdict, upper.Remember, lower.Verdict, lower.Remember, got, want)
+				}
+			}
 		}
 	}
 }
