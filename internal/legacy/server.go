@@ -117,8 +117,8 @@ func (s *Server) Connect(out *wire.Writer, ready func()) {
 		s.mu.Lock()
 		if o.Msg == nil || o.Msg.Result() == nil || s.line.Out() != out {
 			s.mu.Unlock()
-			s.line.Report("the server that was started again did not take its handshake")
-			s.Disconnect(out, errors.New("the server that was started again did not take its handshake"))
+			s.line.Report("the server did not take its handshake when it was said again")
+			s.Disconnect(out, errors.New("the server did not take its handshake when it was said again"))
 			go ready()
 			return
 		}
@@ -171,6 +171,9 @@ func (s *Server) Disconnect(out *wire.Writer, why error) {
 
 // Idle is closed when the server has nothing left to answer.
 func (s *Server) Idle() <-chan struct{} { return s.line.Empty() }
+
+// Connected reports whether messages go anywhere.
+func (s *Server) Connected() bool { return s.line.Out() != nil }
 
 // Has reports whether something was sent under an id in the form of wire.IDKey and is not answered.
 func (s *Server) Has(key string) bool { return s.line.Has(key) }

@@ -270,6 +270,15 @@ func (t *trial) silent() {
 	t.greet(false)
 }
 
+// unreached reports whether an outcome is that a server on another machine was not reached, or did not let us in.
+func unreached(o exchange.Outcome) bool {
+	switch wire.GetString(o.Msg.Error(), "data", "reason") {
+	case "unreachable", "unauthorized", "forbidden", "redirected":
+		return true
+	}
+	return false
+}
+
 // verdict is what an outcome says of the server.
 type verdict uint8
 
@@ -328,7 +337,7 @@ func (t *trial) answered(g *guest, o exchange.Outcome) {
 		result := o.Msg.Result()
 		t.p.agreed.Store(&result)
 	}
-	if o.Msg == nil { // its client does not wait for it
+	if o.Msg == nil || unreached(o) { // its client does not wait for it, or the server has not seen it: that says nothing
 		g.gone = true
 		abandoned := t.bridge == untried && !t.asked && !slices.ContainsFunc(t.guests, func(g *guest) bool { return !g.gone })
 		if abandoned {

@@ -55,6 +55,8 @@ type server struct {
 	restarting bool
 	restarts   sync.WaitGroup
 	hold       hold
+	// stale is set when the server has forgotten its session and did not take another one.
+	stale atomic.Bool
 }
 
 // hold lets messages wait, in their order, while there is no child that can be spoken to. The zero value lets them pass.
@@ -136,8 +138,24 @@ func (p *server) Handle(ctx context.Context, r *exchange.Request, reply func(exc
 			reply(exchange.Fail(r, wire.CodeInternal, "rootbound: "+err.Error(), []byte(`{"reason":"server not started"}`)))
 			return
 		}
+		if p.stale.Swap(false) {
+			p.mu.Lock()
+			c := p.link
+			p.mu.Unlock()
+			p.greetAgain(c)
+		}
 	}
 	p.hold.pass(func() { p.deliver(ctx, r, reply) })
+}
+
+// greetAgain tells a server that has forgotten its session what it had been told. Messages wait meanwhile. When it does not
+// take that, the next request tries again.
+func (p *server) greetAgain(c link) {
+	p.hold.close()
+	p.legacy.Connect(c.sink(), func() {
+		p.stale.Store(!p.legacy.Connected())
+		p.hold.open()
+	})
 }
 
 // start makes sure that there is a link. One that ended is replaced only by a request that can begin a conversation: a

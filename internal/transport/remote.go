@@ -1,0 +1,93 @@
+package transport
+
+import (
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/rootbound/rootbound/internal/wire"
+)
+
+// Link is the way to a server on another machine.
+type Link interface {
+	// Write sends one message, with its line end.
+	io.Writer
+	// Receive hands on what the server says, one after the other, until Close. Of is the key of the id of the request on whose
+	// own stream it was said, where there is such a stream. Refused is set for what is no message.
+	Receive(take func(m *wire.Message, refused *wire.Refusal, of string))
+	// Close ends it, and what is open with it.
+	Close() error
+}
+
+// Remote is a server on another machine: a handler that makes a link with the first request. It is safe for concurrent use.
+type Remote struct{ server }
+
+// NewRemote returns a remote that has no link yet. Dial makes one, and does not wait for the server. The link calls again when
+// the server has forgotten its session: then the handshake is said once more, and what else a new session must know. What
+// the options say of a process has no meaning here.
+func NewRemote(dial func(again func()) (Link, error), o ProcessOptions) *Remote {
+	p := &Remote{}
+	p.init(o)
+	p.dial = func() (link, error) {
+		c := &remote{done: make(chan struct{}), left: make(chan struct{})}
+		l, err := dial(func() { p.greetAgain(c) })
+		if err != nil {
+			return nil, err
+		}
+		c.Link, c.out = l, wire.NewWriter(l)
+		return c, nil
+	}
+	return p
+}
+
+// Close ends the link.
+func (p *Remote) Close() {
+	p.mu.Lock()
+	p.closed = true
+	c := p.link
+	p.mu.Unlock()
+	if c != nil {
+		c.stop(p.opt.Grace)
+		<-c.gone()
+	}
+}
+
+// remote is a Link as a server has it.
+type remote struct {
+	Link
+	out  *wire.Writer
+	once sync.Once
+	done chan struct{}
+	left chan struct{}
+}
+
+func (c *remote) sink() *wire.Writer  { return c.out }
+func (c *remote) gone() chan struct{} { return c.left }
+func (c *remote) receive(take func(m *wire.Message, refused *wire.Refusal, of string)) {
+	c.Receive(take)
+}
+
+func (c *remote) ended() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
+var errLinkClosed = errors.New("the connection to the server was closed")
+
+func (c *remote) wait(time.Duration) *ExitError {
+	<-c.done
+	return &ExitError{Code: 1, State: errLinkClosed.Error(), unstarted: true}
+}
+
+func (c *remote) stop(time.Duration) {
+	c.once.Do(func() {
+		c.Close()
+		close(c.done)
+	})
+	<-c.done
+}
