@@ -216,6 +216,10 @@ func describe(r *Record) (what, word, detail string) {
 			took = duration(time.Duration(r.MS * float64(time.Millisecond)))
 		}
 		return subject(r), string(r.Outcome), join(" — ", join(" in ", size, took), reason(r))
+	case Asked:
+		return subject(r), string(r.Verdict), join(" — ", "a person is asked", reason(r))
+	case Answered:
+		return subject(r), string(r.Verdict), reason(r)
 	case RootsAsked:
 		return "roots/list", "", name(r.From) + " asked " + name(r.To)
 	case RootsAnswered:

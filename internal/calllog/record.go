@@ -17,6 +17,10 @@ const (
 	Call Kind = "call"
 	// End is how a call ended.
 	End Kind = "end"
+	// Asked is a question to a person whether a call may go on, before anybody is asked; Ask is what exactly is asked about.
+	Asked Kind = "asked"
+	// Answered is how it ended, before it takes effect: the Verdict, by which road (Code), and who answered (From, Reason).
+	Answered Kind = "answered"
 	// RootsAsked is a question for the list of roots: From asks To.
 	RootsAsked Kind = "roots-asked"
 	// RootsAnswered is the answer to the question with the same Ask.
@@ -56,6 +60,8 @@ const (
 	Client Party = "client"
 	Guard  Party = "guard"
 	Server Party = "server"
+	// Person is somebody in a terminal.
+	Person Party = "person"
 )
 
 // Codes of refused paths that Why can turn into a line that would allow them. Other codes are the guard's own; they come
@@ -127,7 +133,7 @@ type Record struct {
 	// From and To are who asked or told whom.
 	From Party `json:"from,omitempty"`
 	To   Party `json:"to,omitempty"`
-	// Ask ties a RootsAnswered to its RootsAsked.
+	// Ask ties a RootsAnswered to its RootsAsked, and an Answered to its Asked.
 	Ask string `json:"ask,omitempty"`
 	// Roots is the list answered. Equal says whether it is the list of the configured directories; nil where there is
 	// nothing to compare.
