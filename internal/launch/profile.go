@@ -190,6 +190,9 @@ func Lookup(t Target) (Profile, bool) {
 	return profiles[i], true
 }
 
+// Newest is the newest version whose code was read, empty when it has no number.
+func (p Profile) Newest() string { return p.read }
+
 // Covers reports whether version is one that the profile was made from, or an older one: not so for a newer version, for
 // a name such as "latest", and where no version was asked for.
 func (p Profile) Covers(version string) bool {
