@@ -27,6 +27,8 @@ type Client struct {
 	Restart string
 	// Ended says that the client is not maintained any more, and since when.
 	Ended string
+	// Locks says that it takes a directory FILE.lock while it writes.
+	Locks bool
 	// IgnoresCwd says that the working directory of an entry has no effect.
 	IgnoresCwd bool
 }
@@ -148,6 +150,8 @@ type Container struct {
 	List bool
 	// Except are names in it that are no servers, unless they say of what type they are.
 	Except []string
+
+	stray bool // it is of another client
 }
 
 // Entry says under which keys an entry has what.

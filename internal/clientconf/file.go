@@ -26,10 +26,7 @@ type File struct {
 }
 
 // source is the text of a file. It is behind a pointer, so that a File can be printed.
-type source struct {
-	text []byte
-	doc  *splice.Doc // nil where the text cannot be edited
-}
+type source struct{ text []byte }
 
 // Dead reports whether the client cannot read the file at all, so that none of its servers is there for it.
 func (f *File) Dead() bool {
@@ -85,8 +82,9 @@ type Server struct {
 	Args    []Text
 	Cwd     Text
 	URL     Text
-	// Env and Headers have the names; what they are set to is hidden.
-	Env, Headers []Variable
+	// Env and Headers have the names; what they are set to is hidden. Foreign are those under keys that the client does not
+	// read.
+	Env, Headers, Foreign []Variable
 	// Disabled says that the entry is switched off.
 	Disabled bool
 	// Roots and Capabilities are what stands under these keys, nil for nothing.

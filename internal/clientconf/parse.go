@@ -30,6 +30,9 @@ func (f *File) parse(text []byte) {
 	for _, c := range format.Containers {
 		f.container(tree, c)
 	}
+	if f.Place.Role == Servers || f.Place.Role == Legacy {
+		f.strays(tree)
+	}
 	f.Tree = scrub(tree)
 	slices.SortStableFunc(f.Problems, func(a, b Problem) int {
 		if a.Pos.Line != b.Pos.Line {
@@ -135,6 +138,9 @@ func (f *File) server(name string, pos splice.Pos, entry *splice.Value, path spl
 		return
 	}
 	e := f.Place.Format.Entry
+	if c.stray {
+		e = plain
+	}
 	s.form = e
 	s.take(entry, e)
 	for key, nested := range e.Nested {
@@ -189,12 +195,64 @@ func (s *Server) take(v *splice.Value, e Entry) {
 	}
 	s.Env = append(s.Env, variables(get(e.Env))...)
 	s.Headers = append(s.Headers, variables(get(e.Headers))...)
+	for _, key := range hiddenKeys {
+		if key != e.Env && key != e.Headers {
+			s.Foreign = append(s.Foreign, variables(get(key))...)
+		}
+	}
 	if d := get(e.Disabled); d != nil && d.Kind == splice.BoolKind && d.Text == "true" {
 		s.Disabled = true
 	}
 	if d := get(e.Enabled); d != nil && d.Kind == splice.BoolKind && d.Text == "false" {
 		s.Disabled = true
 	}
+}
+
+// wrappers are the keys under which clients keep servers.
+var wrappers = [][]string{
+	{"mcpServers"}, {"servers"}, {"mcp_servers"}, {"context_servers"}, {"extensions"}, {"mcp", "servers"}, {"mcp"}, {"amp.mcpServers"}, {},
+}
+
+// strays takes up servers that stand under the key of another client, or under none.
+func (f *File) strays(tree *splice.Value) {
+	for _, keys := range wrappers {
+		if slices.ContainsFunc(f.Place.Format.Containers, func(c Container) bool {
+			return len(keys) > 0 && slices.Contains(c.Keys, keys[0])
+		}) {
+			continue
+		}
+		found, path := tree, splice.Path{}
+		for _, key := range keys {
+			if found != nil {
+				found, _ = found.Get(key)
+			}
+			path = append(path, key)
+		}
+		if found == nil {
+			continue
+		}
+		if len(keys) == 0 && slices.ContainsFunc(found.Members, func(m splice.Member) bool { return !entryLike(m.Value) }) {
+			continue // settings
+		}
+		for _, m := range found.Members {
+			if entryLike(m.Value) {
+				f.server(m.Name, m.Pos, m.Value, append(slices.Clone(path), m.Name), "", Container{Keys: keys, Unread: true, stray: true})
+			}
+		}
+	}
+}
+
+// entryLike reports whether a value is the entry of a server, of whichever client.
+func entryLike(v *splice.Value) bool {
+	return v.Kind == splice.ObjectKind && slices.ContainsFunc(v.Members, func(m splice.Member) bool {
+		switch m.Name {
+		case "command", "cmd":
+			return true
+		case "url", "uri", "serverUrl", "httpUrl":
+			return strings.Contains(m.Value.Text, "://")
+		}
+		return false
+	})
 }
 
 func textOf(v *splice.Value) Text {
