@@ -231,9 +231,24 @@ func (d *decoder) clientServer(name string, pos splice.Pos, v *splice.Value) {
 			s.Cwd = d.text(m.Value)
 		case "env":
 			s.Env = d.clientEnv(m.Value)
+		case "url":
+			s.URL = d.url(m.Value)
+		case "headers":
+			s.Headers = d.headers(m.Value)
 		}
 	}
+	d.oneWay(s, pos)
 	d.clientSettings(v, &s.Settings, d.file.ListChanged.Given())
+}
+
+// oneWay refuses a server that is in two places, and headers that go nowhere.
+func (d *decoder) oneWay(s *Server, pos splice.Pos) {
+	switch {
+	case s.URL.Given() && s.Command.Given():
+		d.fault(pos, "the server %q has a command and a URL: it is started here, or it is there", s.Name)
+	case s.Headers.Given() && !s.URL.Given():
+		d.fault(pos, "the server %q has headers and no URL", s.Name)
+	}
 }
 
 // clientEnv takes what clients take: numbers as they are written, and null for not set.

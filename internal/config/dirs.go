@@ -60,6 +60,9 @@ func (r *resolver) configured() (set roots.Set, fromManaged bool, err error) {
 		set, err = r.fromFile(managed.Value)
 		return set, true, err
 	}
+	if p.URL.Given() { // the work tree that this happens to be started in is nothing to a server elsewhere
+		return roots.Set{}, false, nil
+	}
 	if set, err = r.fromArguments(); err != nil || set.Len() > 0 {
 		p.Source = FromArguments
 		return set, false, err

@@ -56,6 +56,12 @@ type Choices struct {
 	Results    Results
 	// Pins is where it is kept what the server says of itself: PinsOn, PinsOff, or a file, absolute.
 	Pins Setting[string]
+	// ServerProtocol and ClientProtocol are one of ProtocolWords.
+	ServerProtocol, ClientProtocol Setting[string]
+	// RemoteRoots are directories of the server's machine, absolute there.
+	RemoteRoots Setting[[]string]
+	// ForwardAuthorization is whether a server on another machine gets the Authorization of our own clients.
+	ForwardAuthorization Setting[bool]
 }
 
 // Server is one server of a file.
@@ -66,6 +72,7 @@ type Server struct {
 	Args    Setting[[]string]
 	Env     Setting[map[string]string]
 	Cwd     Setting[string]
+	Remote
 	// Tools are the exceptions for arguments of tools and prompts, by name; "*" is all of them.
 	Tools map[string]Tool
 
@@ -261,6 +268,11 @@ func (f *File) of(s *Server) Settings {
 			AllowUnix:      first(o.AllowUnix, d.AllowUnix),
 			Results:        o.Results.before(d.Results),
 			Pins:           first(o.Pins, d.Pins),
+
+			ServerProtocol:       first(o.ServerProtocol, d.ServerProtocol),
+			ClientProtocol:       first(o.ClientProtocol, d.ClientProtocol),
+			RemoteRoots:          first(o.RemoteRoots, d.RemoteRoots),
+			ForwardAuthorization: first(o.ForwardAuthorization, d.ForwardAuthorization),
 		},
 	}
 }

@@ -34,6 +34,14 @@ type Flags struct {
 	Pins string
 	// Log is --log: a directory, or "off".
 	Log string
+	// URL is --url, Headers are --header as they were typed.
+	URL     string
+	Headers []string
+	// ServerProtocol and ClientProtocol are the words of --server-protocol and --client-protocol.
+	ServerProtocol, ClientProtocol string
+	// ShareRoots, RemoteRoots and ForwardAuthorization are --share-roots, --remote-root and --forward-authorization.
+	ShareRoots, ForwardAuthorization bool
+	RemoteRoots                      []string
 	// Command is what stands behind "--".
 	Command []string
 }

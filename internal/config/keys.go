@@ -96,6 +96,10 @@ func tables() ([]key[File], []key[Server]) {
 			func(d *decoder, v *splice.Value, s *Server) { s.Env = d.textMap(v) }},
 		{"cwd", "The directory it starts in.", true, aString,
 			func(d *decoder, v *splice.Value, s *Server) { s.Cwd = d.text(v) }},
+		{"url", "Where the server is, if it is not started: https://… or http://….", true, schema{"type": "string", "format": "uri"},
+			func(d *decoder, v *splice.Value, s *Server) { s.URL = d.url(v) }},
+		{"headers", "Headers for a server with a URL. ${env:NAME} and ${file:PATH} in a value are filled in.", true, stringMap,
+			func(d *decoder, v *splice.Value, s *Server) { s.Headers = d.headers(v) }},
 		{"tool", "Exceptions for the arguments of its tools and prompts, by name; \"*\" is all of them.", false,
 			schema{"type": "object", "additionalProperties": object(toolKeys)},
 			func(d *decoder, v *splice.Value, s *Server) {
@@ -116,6 +120,7 @@ func tables() ([]key[File], []key[Server]) {
 				for _, m := range v.Members {
 					s := &Server{Name: m.Name, origin: d.at(m.Pos)}
 					decode(d, m.Value, server, s)
+					d.oneWay(s, m.Pos)
 					f.Servers = append(f.Servers, s)
 				}
 			}
@@ -138,6 +143,14 @@ var settingKeys = []key[Settings]{
 		func(d *decoder, v *splice.Value, s *Settings) { s.AllowBroad = d.bool(v) }},
 	{"share_roots", "Whether a server on another machine may be told the roots.", false, aBool,
 		func(d *decoder, v *splice.Value, s *Settings) { s.ShareRoots = d.bool(v) }},
+	{"remote_roots", "Directories of the machine of a server with a URL, to which the paths in its calls are held by their text.", true, stringList,
+		func(d *decoder, v *splice.Value, s *Settings) { s.RemoteRoots = d.remotePaths(v) }},
+	{"forward_authorization", "Whether a server with a URL gets the Authorization that clients of ours send.", true, aBool,
+		func(d *decoder, v *splice.Value, s *Settings) { s.ForwardAuthorization = d.bool(v) }},
+	{"server_protocol", "Which revisions are spoken with the server: auto, those of one era, or one.", true, schema{"enum": ProtocolWords},
+		func(d *decoder, v *splice.Value, s *Settings) { s.ServerProtocol = d.protocol(v) }},
+	{"client_protocol", "Which revisions are spoken with the client: auto, those of one era, or one.", true, schema{"enum": ProtocolWords},
+		func(d *decoder, v *splice.Value, s *Settings) { s.ClientProtocol = d.protocol(v) }},
 	{"strict_protocol", "Whether what the protocol does not allow is refused where it is usually borne.", false, aBool,
 		func(d *decoder, v *splice.Value, s *Settings) { s.StrictProtocol = d.bool(v) }},
 	{"confine", "Whether the kernel holds the server to its roots, or else it is not started.", false, aBool,

@@ -24,6 +24,8 @@ type Plan struct {
 	// Command starts the server; its placeholders are not filled yet. Path is empty when nothing says what to start.
 	Command       launch.Command
 	CommandOrigin Origin
+	// Remote says where the server is, if it is not started.
+	Remote
 	// Profile is what is known of the server; Known says whether anything is.
 	Profile launch.Profile
 	Known   bool
@@ -88,14 +90,14 @@ func (s Source) String() string {
 // Runnable says why the plan starts no server, or nil.
 func (p *Plan) Runnable() error {
 	switch {
-	case p.Command.Path != "":
+	case p.Command.Path != "", p.URL.Given():
 		return nil
 	case p.Server != "":
-		return p.CommandOrigin.errorf("the server %q has no command", p.Server)
+		return p.CommandOrigin.errorf("the server %q has neither a command nor a URL", p.Server)
 	case len(p.Servers) > 0:
 		return fmt.Errorf("choosing a server: name one of %q with --server, or write the command behind --", p.Servers)
 	}
-	return errors.New("choosing a server: write its command behind --")
+	return errors.New("choosing a server: write its command behind --, or its URL behind --url")
 }
 
 // layers are the files of one resolution.
@@ -260,6 +262,9 @@ func (r *resolver) plan() (*Plan, error) {
 	}
 	r.managed, r.operator, r.project = settings(l.managed, name), settings(l.operator, name), settings(l.project, name)
 	r.command(server)
+	if err := r.remote(server); err != nil {
+		return nil, err
+	}
 	r.p.Profile, r.p.Known = launch.Lookup(launch.Identify(r.p.Command))
 	if err := r.settings(); err != nil {
 		return nil, err
@@ -296,7 +301,7 @@ func (r *resolver) choose() (*Server, error) {
 	case r.flags.ForAll:
 		return nil, nil
 	case name != "":
-	case len(r.p.Servers) == 1 && (len(r.flags.Command) == 0 || r.flags.Config != ""):
+	case len(r.p.Servers) == 1 && (len(r.flags.Command) == 0 && r.flags.URL == "" || r.flags.Config != ""):
 		name = r.p.Servers[0]
 	default:
 		return nil, nil
@@ -391,14 +396,17 @@ func (r *resolver) settings() error {
 	if p.Known && p.Profile.Paths != launch.Local {
 		usualPaths = Setting[launch.Paths]{p.Profile.Paths, Origin{Word: "the profile of " + p.Profile.Name}}
 	}
+	if p.URL.Given() {
+		usualPaths = Setting[launch.Paths]{launch.Elsewhere, Origin{Word: "a server with a URL"}}
+	}
 	p.ClientRoots = narrow(r, "client_roots", func(s Settings) Setting[roots.Mode] { return s.ClientRoots },
 		usual(roots.Narrow), roots.Narrow, roots.Ignore, roots.Accept)
 	p.OnChange = narrow(r, "on_change", func(s Settings) Setting[OnChange] { return s.OnChange }, usual(Auto), Restart, Auto, Notify)
 	p.Paths = narrow(r, "paths", func(s Settings) Setting[launch.Paths] { return s.Paths }, usualPaths, launch.Local, launch.Elsewhere)
 	p.ListChanged = narrow(r, "list_changed", func(s Settings) Setting[bool] { return s.ListChanged }, usual(true), false, true)
 	p.AllowBroad = narrow(r, "allow_broad", func(s Settings) Setting[bool] { return s.AllowBroad }, usual(false), false, true)
-	p.ShareRoots = narrow(r, "share_roots", func(s Settings) Setting[bool] { return s.ShareRoots }, usual(false), false, true)
 	p.StrictProtocol = narrow(r, "strict_protocol", func(s Settings) Setting[bool] { return s.StrictProtocol }, usual(false), true, false)
+	r.speaks()
 	return r.confine()
 }
 

@@ -404,7 +404,7 @@ func TestResolveFaults(t *testing.T) {
 
 func TestChoosing(t *testing.T) {
 	h := newHome(t)
-	h.write("other/two.json", `{"mcpServers": {"a": {"command": "one", "args": ["x"]}, "b": {"url": "https://example.test"}}}`)
+	h.write("other/two.json", `{"mcpServers": {"a": {"command": "one", "args": ["x"]}, "b": {"type": "stdio"}}}`)
 	h.write("other/one.toml", "[server.only]\ncommand = \"one\"\nenv = { A = \"1\" }\ncwd = \"sub\"\n")
 	h.write(user, "[server.mine]\ncommand = \"mine\"\n")
 	two, one := h.path("other/two.json"), h.path("other/one.toml")
@@ -419,7 +419,7 @@ func TestChoosing(t *testing.T) {
 		{Flags{Command: []string{"y"}, Server: "mine"}, "mine", launch.Command{Path: "y", Args: []string{}}, ""},
 		{Flags{Config: two, Server: "a"}, "a", launch.Command{Path: "one", Args: []string{"x"}}, ""},
 		{Flags{Config: two}, "", launch.Command{}, `name one of ["a" "b"] with --server`},
-		{Flags{Config: two, Server: "b"}, "b", launch.Command{}, `the server "b" has no command`},
+		{Flags{Config: two, Server: "b"}, "b", launch.Command{}, `the server "b" has neither a command nor a URL`},
 		{Flags{Config: one}, "only", launch.Command{Path: "one", Env: map[string]string{"A": "1"}, Dir: h.path("other/sub")}, ""},
 		{Flags{Config: one, Command: []string{"y"}}, "only", launch.Command{Path: "y", Args: []string{}, Env: map[string]string{"A": "1"}, Dir: h.path("other/sub")}, ""},
 	}
@@ -523,7 +523,8 @@ func TestShow(t *testing.T) {
 		"server = a (" + u + ":6)", "command = x (" + u + ":6)", "args[0] = {roots} (" + u + ":6)", "env.SECRET = (set) (" + u + ":6)",
 		"roots[0] = w=TOP/work/src ro (" + pr + ":1)",
 		"client_roots = ignore (" + u + ":1)", "list_changed = true (default)", "on_change = auto (default)", "paths = local (default)",
-		"allow_broad = false (default)", "share_roots = false (default)", "strict_protocol = false (default)",
+		"allow_broad = false (default)", "share_roots = false (default)",
+		"forward_authorization = false (default)", "server_protocol = auto (default)", "client_protocol = auto (default)", "strict_protocol = false (default)",
 		"confine = false (default)",
 		"results.limits = block (default)", "results.paths = redact (default)", "results.schema = warn (default)",
 		"results.agreement = warn (default)", "results.types = off (" + u + ":11)", "results.characters = warn (default)",

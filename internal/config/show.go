@@ -24,11 +24,16 @@ func (p *Plan) Changed(before *Plan) []Row {
 	for name, value := range before.Command.Env { // Show does not say them
 		old["env."+name] = value
 	}
+	for name, value := range before.Headers.Value {
+		old["headers."+name] = value
+	}
 	var changed []Row
 	for _, r := range p.Show() {
 		value := r.Value
 		if name, ok := strings.CutPrefix(r.Key, "env."); ok {
 			value = p.Command.Env[name]
+		} else if name, ok := strings.CutPrefix(r.Key, "headers."); ok {
+			value = p.Headers.Value[name]
 		}
 		if was, ok := old[r.Key]; !ok || was != value {
 			changed = append(changed, r)
@@ -62,6 +67,16 @@ func (p *Plan) Show() []Row {
 			add("cwd", c.Dir, p.CommandOrigin)
 		}
 	}
+	if p.URL.Given() {
+		value := p.URL.Value
+		if u, err := ParseURL(value); err == nil {
+			value = PlainURL(u)
+		}
+		add("url", value, p.URL.Origin)
+		for _, name := range slices.Sorted(maps.Keys(p.Headers.Value)) {
+			add("headers."+name, "(set)", p.Headers.Origin)
+		}
+	}
 	for i, d := range p.Roots.Dirs() {
 		value := d.Path + " " + word(accessWords, d.Access)
 		if d.Name != "" {
@@ -84,6 +99,12 @@ func (p *Plan) Show() []Row {
 	add("paths", p.Paths.Value.String(), p.Paths.Origin)
 	add("allow_broad", strconv.FormatBool(p.AllowBroad.Value), p.AllowBroad.Origin)
 	add("share_roots", strconv.FormatBool(p.ShareRoots.Value), p.ShareRoots.Origin)
+	for i, root := range p.RemoteRoots.Value {
+		add(fmt.Sprintf("remote_roots[%d]", i), root, p.RemoteRoots.Origin)
+	}
+	add("forward_authorization", strconv.FormatBool(p.ForwardAuthorization.Value), p.ForwardAuthorization.Origin)
+	add("server_protocol", p.ServerProtocol.Value, p.ServerProtocol.Origin)
+	add("client_protocol", p.ClientProtocol.Value, p.ClientProtocol.Origin)
 	add("strict_protocol", strconv.FormatBool(p.StrictProtocol.Value), p.StrictProtocol.Origin)
 	p.showConfined(add)
 	for _, c := range results.Checks() {
