@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/rootbound/rootbound/internal/splice"
 )
@@ -52,31 +53,49 @@ func FindOf(c *Client, h Host) []*File {
 				continue
 			}
 			seen[at.path] = true
-			info, err := os.Stat(at.path)
-			if errors.Is(err, fs.ErrNotExist) || p.Role == Presence && err != nil {
-				continue
+			if f := Read(c, p, at.path); f != nil {
+				f.belongs(at.project)
+				list = append(list, f)
 			}
-			f := &File{Client: c, Place: p, Path: at.path, Project: at.project}
-			list = append(list, f)
-			if p.Role == Presence {
-				continue
-			}
-			if err == nil {
-				f.Size = info.Size()
-				err = regular(info)
-			}
-			var text []byte
-			if err == nil {
-				text, err = read(at.path)
-			}
-			if err != nil {
-				f.Problems = []Problem{{Kind: Unreadable, Pos: splice.Pos{Line: 1, Column: 1}, Msg: "it cannot be read: " + reason(err).Error(), Fatal: true}}
-				continue
-			}
-			f.parse(text)
 		}
 	}
 	return list
+}
+
+// Read reads a file of a client as one of a place; nil when there is none.
+func Read(c *Client, p Place, path string) *File {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || p.Role == Presence && err != nil {
+		return nil
+	}
+	f := &File{Client: c, Place: p, Path: path}
+	if p.Role == Presence {
+		return f
+	}
+	if err == nil {
+		f.Size = info.Size()
+		err = regular(info)
+	}
+	var text []byte
+	if err == nil {
+		text, err = read(path)
+	}
+	if err != nil {
+		f.Problems = []Problem{{Kind: Unreadable, Pos: splice.Pos{Line: 1, Column: 1}, Msg: "it cannot be read: " + reason(err).Error(), Fatal: true}}
+		return f
+	}
+	f.parse(text)
+	return f
+}
+
+// belongs notes the project of a file, which is that of its servers that are for no other.
+func (f *File) belongs(project string) {
+	f.Project = project
+	for _, s := range f.Servers {
+		if s.Project == "" {
+			s.Project = project
+		}
+	}
 }
 
 // ParseAs reads text as a file of a client that is called path.
