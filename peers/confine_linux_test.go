@@ -36,7 +36,8 @@ func pythonPlan(dir string) (plan, []string) {
 	}}, nil
 }
 
-// TestConfinedSameResults drives servers once as they are and once confined: their ordinary session comes to the same.
+// TestConfinedSameResults drives servers once as they are, once confined and once watched: their ordinary session comes to
+// the same, and what is proposed after watching is nothing but the root.
 func TestConfinedSameResults(t *testing.T) {
 	needConfinement(t)
 	for _, server := range []struct {
@@ -64,13 +65,38 @@ func TestConfinedSameResults(t *testing.T) {
 			}
 			fill(t, dir)
 			confined := drive(t, goLegacy, guardedBy([]string{"--confine", "--root", dir}, command), p)
+			if err := os.RemoveAll(dir); err != nil {
+				t.Fatal(err)
+			}
+			fill(t, dir)
+			profile := filepath.Join(t.TempDir(), "profile.toml")
+			watched := drive(t, goLegacy, learned(profile, dir, command), p)
 			for i := range direct {
-				if direct[i] != confined[i] {
-					t.Errorf("step %d (%s %s)\nconfined %.2000s\ndirect   %.2000s", i, p.Steps[i].Do, p.Steps[i].Tool, confined[i], direct[i])
+				for how, got := range map[string]string{"confined": confined[i], "watched": watched[i]} {
+					if direct[i] != got {
+						t.Errorf("step %d (%s %s)\n%s %.2000s\ndirect   %.2000s", i, p.Steps[i].Do, p.Steps[i].Tool, how, got, direct[i])
+					}
 				}
+			}
+			if text := proposed(t, profile); !strings.Contains(text, fmt.Sprintf("{ path = %q", dir)) || strings.Contains(text, "\nallow_") || strings.Contains(text, "\nnet ") {
+				t.Errorf("proposed is\n%s", text)
 			}
 		})
 	}
+}
+
+// learned is the command of a guard that watches a server.
+func learned(profile, dir string, command []string) []string {
+	return append([]string{guard, "learn", "--out", profile, "--root", dir, "--"}, command...)
+}
+
+func proposed(t *testing.T, profile string) string {
+	t.Helper()
+	text, err := os.ReadFile(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // needConfinement skips a test where the kernel cannot confine; in CI it fails instead.
@@ -115,6 +141,29 @@ func TestConfinedNet(t *testing.T) {
 			if !strings.Contains(got[i], want) {
 				t.Errorf("--net %s, %s %v: %s, want %s in it", tt.net, run[i].Tool, run[i].Arguments, got[i], want)
 			}
+		}
+	}
+}
+
+// TestLearnNet has a server reach a host by the proxy, and around it: the first can be allowed by name, the second not.
+func TestLearnNet(t *testing.T) {
+	t.Parallel()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "from the web") }))
+	t.Cleanup(web.Close)
+	host, port, _ := net.SplitHostPort(web.Listener.Addr().String())
+	for tool, want := range map[string]string{
+		"tunnel":  fmt.Sprintf("\nnet = [%q]\n", "localhost:"+port),
+		"connect": "\nnet = \"all\"\n",
+	} {
+		profile := filepath.Join(t.TempDir(), "profile.toml")
+		at := args{"host": "localhost", "port": port}
+		drive(t, goLegacy, learned(profile, workspace(t), pythonServer.command), plan{Steps: []step{call(tool, at)}})
+		text := proposed(t, profile)
+		if !strings.Contains(text, want) {
+			t.Errorf("%s: proposed is\n%s", tool, text)
+		}
+		if around := fmt.Sprintf("connects to %s:%s by itself, without asking a proxy", host, port); strings.Contains(text, around) != (tool == "connect") {
+			t.Errorf("%s: proposed is\n%s", tool, text)
 		}
 	}
 }

@@ -26,7 +26,8 @@ import (
 type confinement struct {
 	run   *running
 	plan  *config.Plan
-	again bool // what is fetched is fetched again
+	learn *learned // set when the server is not held, but watched
+	again bool     // what is fetched is fetched again
 	level sandbox.Level
 	hosts []egress.Host
 	proxy *egress.Proxy
@@ -35,11 +36,18 @@ type confinement struct {
 }
 
 // newConfinement looks whether a server can be confined as the plan says. Nil is for a plan that does not say it.
-func newConfinement(plan *config.Plan) (*confinement, error) {
+func newConfinement(plan *config.Plan, learn *learned) (*confinement, error) {
 	if !plan.Confine.Value {
 		return nil, nil
 	}
-	c := &confinement{plan: plan}
+	c := &confinement{plan: plan, learn: learn}
+	if learn != nil {
+		var err error
+		if c.level, err = (sandbox.Watch{}).Able(); err != nil {
+			err = fmt.Errorf("watching the server: %w", err)
+		}
+		return c, err
+	}
 	policy := sandbox.Policy{Unix: plan.AllowUnix.Value, Net: sandbox.Net{All: plan.Net.Value.All}}
 	if len(plan.Net.Value.Hosts) > 0 {
 		var err error
@@ -91,6 +99,10 @@ func (c *confinement) start(ctx context.Context, r *running, command launch.Comm
 			return command, err
 		}
 	}
+	if c.learn != nil {
+		c.proxy, err = egress.ListenAny(c.learn.reach)
+		return command, err
+	}
 	if len(c.hosts) == 0 {
 		return command, nil
 	}
@@ -131,14 +143,13 @@ func (c *confinement) String() string {
 
 // command is the server's command, confined to the roots that hold now and to what it needs to run.
 func (c *confinement) command(filled launch.Command, set roots.Set, dir string) (transport.Command, error) {
-	plan := c.plan
-	env, withheld := launch.Environment(os.Environ(), plan.AllowEnv.Value)
-	needs, err := c.needs(filled, set, dir)
-	if err == nil {
-		err = c.keep(set, needs.Files)
-	}
+	policy, needs, err := c.policy(filled, set, dir, nil)
 	if err != nil {
 		return transport.Command{}, err
+	}
+	env, withheld := launch.Environment(os.Environ(), c.plan.AllowEnv.Value)
+	if c.learn != nil {
+		env, withheld = os.Environ(), nil
 	}
 	c.told.Do(func() {
 		for _, note := range needs.Notes {
@@ -149,6 +160,29 @@ func (c *confinement) command(filled launch.Command, set roots.Set, dir string) 
 			c.run.note("variables of the environment that the server does not get: %s", strings.Join(withheld, " "))
 		}
 	})
+	vars := map[string]string{"TMPDIR": c.tmp, loggedBy: cmp.Or(c.run.log.Path(), logOff)}
+	if c.proxy != nil {
+		policy.Net.Proxy = c.proxy.Port()
+		for _, v := range c.proxy.Environ() {
+			name, value, _ := strings.Cut(v, "=")
+			vars[name] = value
+		}
+	}
+	env = environment(slices.Clone(env), vars, needs.Command.Env, filled.Env)
+	command := transport.Command{Args: append([]string{needs.Command.Path}, needs.Command.Args...), Env: env, Dir: dir, Confine: policy}
+	if c.learn != nil {
+		command.Confine = c.watched(filled, set, dir)
+	}
+	return command, nil
+}
+
+// policy is what holds a server to the roots and to what it needs to run, with more programs that it may run besides.
+func (c *confinement) policy(filled launch.Command, set roots.Set, dir string, programs []string) (sandbox.Policy, launch.Needs, error) {
+	plan := c.plan
+	needs, err := c.needs(filled, set, dir, programs...)
+	if err == nil {
+		err = c.keep(set, needs.Files)
+	}
 	policy := sandbox.Policy{
 		Rules: rulesOf(set, needs.Files),
 		Net:   sandbox.Net{All: plan.Net.Value.All},
@@ -157,20 +191,12 @@ func (c *confinement) command(filled launch.Command, set roots.Set, dir string) 
 	policy.Rules = append(policy.Rules, sandbox.Rule{Path: c.tmp, Access: roots.ReadWrite})
 	for access, paths := range map[roots.Access][]string{roots.ReadOnly: plan.AllowRead.Value, roots.ReadWrite: plan.AllowWrite.Value} {
 		for _, path := range paths {
-			real, err := c.resolve(set, path)
-			if err != nil {
-				return transport.Command{}, err
-			}
+			real, rerr := c.resolve(set, path)
+			err = cmp.Or(err, rerr)
 			policy.Rules = append(policy.Rules, sandbox.Rule{Path: real, Access: access})
 		}
 	}
-	env = append(env, "TMPDIR="+c.tmp, loggedBy+"="+cmp.Or(c.run.log.Path(), logOff))
-	if c.proxy != nil {
-		policy.Net.Proxy = c.proxy.Port()
-		env = append(env, c.proxy.Environ()...)
-	}
-	env = environment(env, needs.Command.Env, filled.Env)
-	return transport.Command{Args: append([]string{needs.Command.Path}, needs.Command.Args...), Env: env, Dir: dir, Confine: &policy}, nil
+	return policy, needs, err
 }
 
 // environment is env with other values, each variable once: of two, programs do not agree which one counts.
@@ -185,9 +211,9 @@ func environment(env []string, values ...map[string]string) []string {
 }
 
 // needs finds what a command needs to run, besides its roots.
-func (c *confinement) needs(filled launch.Command, set roots.Set, dir string) (launch.Needs, error) {
+func (c *confinement) needs(filled launch.Command, set roots.Set, dir string, programs ...string) (launch.Needs, error) {
 	look := launch.Look{Dir: dir, Getenv: os.Getenv, Net: c.plan.Net.Value.Any(), Writable: c.writable(set, "")}
-	needs, err := filled.Needs(look, c.plan.AllowRun.Value...)
+	needs, err := filled.Needs(look, slices.Concat(c.plan.AllowRun.Value, programs)...)
 	if err != nil {
 		err = fmt.Errorf("finding what the confined server needs to run: %w", err)
 	}

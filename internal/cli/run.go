@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/config"
@@ -34,7 +35,7 @@ import (
 
 func (a *app) runCommand() *cobra.Command {
 	var b boundary
-	var refresh bool
+	var o runOptions
 	cmd := &cobra.Command{
 		Use:     "run [flags] -- COMMAND [ARG…]",
 		Short:   "Stand between a client and a server, and keep the server inside its roots",
@@ -56,22 +57,36 @@ ended the server.`,
   rootbound run --confine --net api.example.com:443 --allow-env API_TOKEN --root ~/project -- my-server
   rootbound run --config mcp.json --server filesystem`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.run(cmd.Context(), b.configFlags(args), refresh)
+			return a.run(cmd.Context(), b.configFlags(args), o)
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
 	f := cmd.Flags()
 	f.BoolVar(&b.Confine, "confine", false, "let the kernel hold the server to its roots and to what it needs to run (Linux, macOS)")
+	b.confineFlags(f)
+	f.BoolVar(&o.refresh, "refresh", false, "install a confined server anew that a package runner (npx) would fetch")
+	f.StringVar(&b.Pins, "pins", "", "where it is kept what the server says of itself: a `FILE`, or off (default: the state directory)")
+	b.flags(a, cmd, append(confineNames, "pins", "refresh")...)
+	return cmd
+}
+
+// runOptions say how a server is run, besides what is configured.
+type runOptions struct {
+	refresh bool     // what is installed for it is installed anew
+	learn   *learned // it is watched
+}
+
+// confineNames are the flags of confineFlags that are rarely needed.
+var confineNames = []string{"allow-read", "allow-write", "allow-run", "allow-env", "allow-unix"}
+
+// confineFlags are the flags for what a confined server may reach.
+func (b *boundary) confineFlags(f *pflag.FlagSet) {
 	f.StringVar(&b.Net, "net", "", "what a confined server may reach: `none` (the default), all, or HOST:PORT,…")
 	f.StringArrayVar(&b.AllowRead, "allow-read", nil, "a `FILE` or directory that a confined server may read besides; may be repeated")
 	f.StringArrayVar(&b.AllowWrite, "allow-write", nil, "a `FILE` or directory that a confined server may write besides; may be repeated")
 	f.StringArrayVar(&b.AllowRun, "allow-run", nil, "a `PROGRAM` that a confined server may run; may be repeated")
 	f.StringArrayVar(&b.AllowEnv, "allow-env", nil, "the `NAME` of an environment variable that a confined server gets; may be repeated")
 	f.BoolVar(&b.AllowUnix, "allow-unix", false, "let a confined server use Unix sockets")
-	f.BoolVar(&refresh, "refresh", false, "install a confined server anew that a package runner (npx) would fetch")
-	f.StringVar(&b.Pins, "pins", "", "where it is kept what the server says of itself: a `FILE`, or off (default: the state directory)")
-	b.flags(a, cmd, "pins", "refresh", "allow-read", "allow-write", "allow-run", "allow-env", "allow-unix")
-	return cmd
 }
 
 // boundary is what `run` and `fs` have in common: which directories, what is asked, what is logged.
@@ -163,7 +178,7 @@ func (a *app) plan(f config.Flags) (*config.Plan, error) {
 	return plan, nil
 }
 
-func (a *app) run(ctx context.Context, f config.Flags, refresh bool) error {
+func (a *app) run(ctx context.Context, f config.Flags, o runOptions) error {
 	plan, err := a.plan(f)
 	if err != nil {
 		return err
@@ -180,13 +195,16 @@ func (a *app) run(ctx context.Context, f config.Flags, refresh bool) error {
 	if err := launch.CheckDirectories(command, plan.Roots, dir); err != nil {
 		return err
 	}
-	confined, err := newConfinement(plan)
+	confined, err := newConfinement(plan, o.learn)
 	if err != nil {
 		return err
 	}
 	layers, words := []string{"told", "checked"}, "told and checked, not confined"
 	if confined != nil {
-		layers, words = append(layers, "confined"), "told and checked; "+confined.String()
+		words = "told and checked; " + confined.String()
+		if o.learn == nil {
+			layers = append(layers, "confined")
+		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -196,7 +214,7 @@ func (a *app) run(ctx context.Context, f config.Flags, refresh bool) error {
 	}
 	if confined != nil {
 		defer confined.close()
-		confined.again = refresh
+		confined.again = o.refresh
 		if command, err = confined.start(ctx, r, command, dir); err != nil {
 			return r.fail(err)
 		}
@@ -221,7 +239,7 @@ func (a *app) run(ctx context.Context, f config.Flags, refresh bool) error {
 	if err != nil {
 		return r.fail(err)
 	}
-	if opt.Held = confined != nil; (opt.Held || command.UsesRoots()) && plan.OnChange.Value != config.Notify {
+	if opt.Held = confined != nil && o.learn == nil; (opt.Held || command.UsesRoots()) && plan.OnChange.Value != config.Notify {
 		opt.Restart, opt.RestartNarrowed = process.Restart, plan.OnChange.Value == config.Restart
 	}
 	pins, file, err := r.pins(plan)
@@ -237,7 +255,7 @@ func (a *app) run(ctx context.Context, f config.Flags, refresh bool) error {
 	if missing != nil {
 		r.warn(fmt.Sprintf("the server cannot be started as it is written: %v", missing))
 	}
-	return r.serve(ctx, f, plan, r.guard.Wrap(process), func() *transport.ExitError {
+	err = r.serve(ctx, f, plan, r.guard.Wrap(process), func() *transport.ExitError {
 		defer transport.KillDescendants()
 		exit := process.Close()
 		if exit == nil && missing != nil { // nobody asked for it, and nobody could have had it
@@ -245,6 +263,10 @@ func (a *app) run(ctx context.Context, f config.Flags, refresh bool) error {
 		}
 		return exit
 	})
+	if o.learn != nil {
+		err = cmp.Or(o.learn.propose(confined, plan.Roots), err)
+	}
+	return err
 }
 
 // running is one server with its guard.

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 //	exits CODE PROGRAM [ARG…]    for a program that must end with that code
 //	expand FILE…                 puts the values of variables, written ${NAME}, into files
 //
-// and the condition [landlock]: the kernel can confine a process.
+// and the conditions [landlock]: the kernel can confine a process, and [watch]: it can watch one.
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
@@ -69,10 +69,15 @@ func TestScript(t *testing.T) {
 			return os.MkdirAll(home, 0o700)
 		},
 		Condition: func(name string) (bool, error) {
-			if name != "landlock" {
+			var err error
+			switch name {
+			case "landlock":
+				_, err = sandbox.Supported()
+			case "watch":
+				_, err = sandbox.Watch{}.Able()
+			default:
 				return false, fmt.Errorf("unknown condition %q", name)
 			}
-			_, err := sandbox.Supported()
 			return err == nil, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "expand": expand},

@@ -55,6 +55,35 @@ func TestParseHosts(t *testing.T) {
 	}
 }
 
+// What is only watched may go where it wants.
+func TestListenAny(t *testing.T) {
+	var seen []Attempt
+	p, err := ListenAny(func(a Attempt) { seen = append(seen, a) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	there, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer there.Close()
+	c, err := net.Dial("tcp", p.listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	code := base64.StdEncoding.EncodeToString([]byte(user + ":" + p.token))
+	fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nProxy-Authorization: Basic %s\r\n\r\n", there.Addr(), code)
+	line, err := bufio.NewReader(c).ReadString('\n')
+	if err != nil || !strings.HasPrefix(line, "HTTP/1.1 200 ") {
+		t.Errorf("answer %q, error %v", line, err)
+	}
+	p.Close()
+	if want := []Attempt{{Host: there.Addr().String()}}; !cmp.Equal(want, seen) {
+		t.Errorf("seen (-want +got):\n%s", cmp.Diff(want, seen))
+	}
+}
+
 func FuzzParseHost(f *testing.F) {
 	for _, s := range []string{"a:1", "[::1]:2", "1.2.3.4:5", "x.y.:9", "[::ffff:1.2.3.4]:1", "0x1:1"} {
 		f.Add(s)

@@ -30,6 +30,7 @@ type Attempt struct {
 type Proxy struct {
 	listener net.Listener
 	hosts    map[Host]bool
+	any      bool // every host, whatever it leads to
 	token    string
 	report   func(Attempt)
 	// public judges the addresses that names lead to; lookup is where names are looked up.
@@ -52,15 +53,23 @@ const (
 // Listen starts a proxy on a port of 127.0.0.1 that the system chooses. Report is told of each attempt, at once and from
 // any goroutine. The caller closes the proxy.
 func Listen(hosts []Host, report func(Attempt)) (*Proxy, error) {
+	return start(&Proxy{hosts: map[Host]bool{}, report: report}, hosts)
+}
+
+// ListenAny starts one that leads to every host, also on this machine and in private networks: for a program that may
+// reach them anyhow, to learn which ones it does.
+func ListenAny(report func(Attempt)) (*Proxy, error) {
+	return start(&Proxy{any: true, report: report}, nil)
+}
+
+func start(p *Proxy, hosts []Host) (*Proxy, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listening for the server's connections: %w", err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	p := &Proxy{
-		listener: l, hosts: map[Host]bool{}, token: rand.Text(), report: report, public: public, lookup: net.DefaultResolver,
-		ctx: ctx, stop: stop, free: make(chan struct{}, maxTunnels),
-	}
+	p.listener, p.token, p.public, p.lookup = l, rand.Text(), public, net.DefaultResolver
+	p.ctx, p.stop = context.WithCancel(context.Background())
+	p.free = make(chan struct{}, maxTunnels)
 	for _, h := range hosts {
 		p.hosts[h] = true
 	}
@@ -193,11 +202,11 @@ func (p *Proxy) dial(asked string) (net.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q is no host and port", asked)
 	}
-	if !p.hosts[host] {
+	if !p.any && !p.hosts[host] {
 		return nil, fmt.Errorf("%s is not among the hosts that this server may reach", host)
 	}
 	_, named := netip.ParseAddr(host.Name)
-	anywhere := named == nil || host.Name == "localhost"
+	anywhere := p.any || named == nil || host.Name == "localhost"
 	d := net.Dialer{Timeout: dialTime, Resolver: p.lookup, Control: func(_, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
 		if err != nil || !anywhere && !p.public(to.Addr()) {

@@ -94,7 +94,8 @@ func (f *finder) system() {
 		"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
 		"/etc/localtime", "/usr/share/zoneinfo",
 		"/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/uptime", "/proc/loadavg", "/proc/version",
-		"/sys/devices/system/cpu", "/sys/fs/cgroup",
+		"/sys/devices/system/cpu", "/sys/fs/cgroup", "/sys/kernel/mm/transparent_hugepage", "/proc/sys/vm/overcommit_memory",
+		"/usr/lib/locale", "/usr/share/locale", "/etc/locale.alias",
 	} {
 		f.add(Need{Path: path, Access: roots.Read, Why: "every program"})
 	}
