@@ -631,9 +631,15 @@ func (h hub) Notify(m *wire.Message) {
 	switch method := m.Method(); method {
 	case "notifications/message":
 		for _, r := range d.open {
-			if hears(r, m) {
-				logs = r.Caller
+			if !hears(r, m) {
+				continue
+			}
+			if logs != nil && r.Session == nil { // it may be of another client
+				logs = nil
 				break
+			}
+			if logs == nil {
+				logs = r.Caller
 			}
 		}
 	default:
@@ -684,17 +690,25 @@ func (h hub) CanAsk(method string) bool {
 	return d.carrier(method) != nil
 }
 
-// carrier is the oldest open request whose client can be asked method.
+// carrier is the oldest open request whose client can be asked method. Requests without a session may be of several clients; a
+// question that could be for two of them is for neither. For roots nobody is asked who could see more than his own.
 func (d *Down) carrier(method string) *exchange.Request {
 	d.mu.Lock()
 	open := slices.Clone(d.open)
 	d.mu.Unlock()
+	var found *exchange.Request
 	for _, r := range open {
-		if r.Caller.CanAsk(method) {
+		switch {
+		case !r.Caller.CanAsk(method):
+		case found != nil:
+			return nil
+		case r.Session != nil || method == "roots/list":
 			return r
+		default:
+			found = r
 		}
 	}
-	return nil
+	return found
 }
 
 // parked is a question for roots that no open request can carry: the next one may.
@@ -724,7 +738,7 @@ func (h hub) Ask(ctx context.Context, qs []exchange.Question, answer func([]exch
 		d.mu.Unlock()
 		return
 	case r == nil:
-		answer(exchange.ErrorAnswers(1, wire.CodeMethodNotFound, "rootbound: no open request can carry this question"))
+		answer(exchange.ErrorAnswers(1, wire.CodeMethodNotFound, "rootbound: no open request can carry this question, or more than one could"))
 		return
 	}
 	if tooDeep(q.Params) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/config"
+	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/fsserver"
 	"github.com/rootbound/rootbound/internal/guard"
 	"github.com/rootbound/rootbound/internal/launch"
@@ -39,6 +41,7 @@ type fsFlags struct {
 func (a *app) fsCommand() *cobra.Command {
 	var b boundary
 	var f fsFlags
+	var l listening
 	cmd := &cobra.Command{
 		Use:     "fs [flags] [NAME=]DIR…",
 		Short:   "Serve files of these directories and of nothing else",
@@ -55,10 +58,13 @@ it is.
 Files that hold keys and passwords by their names, such as .env and id_rsa, are listed and not opened. --deny denies
 more, and --deny '!NAME' spares one.
 
+With --listen it serves clients over HTTP instead, until a signal comes.
+
 ` + exitCodes,
 		Example: `  rootbound fs ~/project
   rootbound fs frontend=~/frontend --ro docs=/usr/share/doc
-  rootbound fs --read-only --deny 'secrets/' ~/project`,
+  rootbound fs --read-only --deny 'secrets/' ~/project
+  rootbound fs --listen 127.0.0.1:8080 ~/project`,
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cwd, _ := os.Getwd()
@@ -71,7 +77,7 @@ more, and --deny '!NAME' spares one.
 				dirs = append(dirs, d)
 			}
 			b.Roots = append(dirs, b.Roots...) // a relative path begins in the first
-			return a.serveFiles(cmd.Context(), b.configFlags(nil), f)
+			return a.serveFiles(cmd.Context(), b.configFlags(nil), f, l)
 		},
 	}
 	fl := cmd.Flags()
@@ -86,7 +92,9 @@ more, and --deny '!NAME' spares one.
 	fl.BoolVar(&f.redact, "redact-errors", false, "name no path of this machine in errors")
 	fl.BoolVar(&f.noLandlock, "no-landlock", false, "do not let the kernel hold this process to the directories too")
 	cmd.RegisterFlagCompletionFunc("links", cobra.FixedCompletions([]string{"none", "within"}, cobra.ShellCompDirectiveNoFileComp))
-	b.flags(a, cmd, "no-default-deny", "links", "strict-links", "no-mounts", "redact-errors", "no-landlock")
+	l.flags(cmd)
+	cmd.Flags().Lookup("max-sessions").Usage = "how many sessions there may be at a time: `N` (default 1024)"
+	b.flags(a, cmd, append(listenRarely, "no-default-deny", "links", "strict-links", "no-mounts", "redact-errors", "no-landlock")...)
 	return cmd
 }
 
@@ -101,7 +109,7 @@ const (
 	logOff   = "off"
 )
 
-func (a *app) serveFiles(ctx context.Context, flags config.Flags, f fsFlags) error {
+func (a *app) serveFiles(ctx context.Context, flags config.Flags, f fsFlags, clients listening) error {
 	deny, err := fsserver.NewDeny(f.deny, !f.compat && !f.noDefaultDeny)
 	if err != nil {
 		return usageError{fmt.Errorf("reading --deny: %w", err)}
@@ -110,6 +118,13 @@ func (a *app) serveFiles(ctx context.Context, flags config.Flags, f fsFlags) err
 	plan, err := a.plan(flags)
 	if err != nil {
 		return err
+	}
+	ln, at, err := clients.open(a) // before the kernel holds this process
+	if err != nil {
+		return err
+	}
+	if ln != nil {
+		defer ln.Close()
 	}
 	l := &limits{readOnly: f.readOnly}
 	switch _, err := sandbox.Supported(); {
@@ -138,7 +153,7 @@ func (a *app) serveFiles(ctx context.Context, flags config.Flags, f fsFlags) err
 	if err != nil {
 		return r.fail(err)
 	}
-	r.guard = guard.New(opt)
+	g := guard.New(opt)
 	if l.confine(r, plan); plan.Confine.Value && !l.level.Enforced() {
 		return r.fail(fmt.Errorf("confining this process, as %s wants: %s", plan.Confine.Origin, l.why))
 	}
@@ -162,7 +177,15 @@ func (a *app) serveFiles(ctx context.Context, flags config.Flags, f fsFlags) err
 		Own:        opt.Own, OwnNames: config.FileNames(), Deny: deny,
 		Files: rootfs.Options{Links: links, StrictLinks: f.strictLinks, NoMounts: f.noMounts},
 	})
-	return r.serve(ctx, flags, plan, r.guard.WrapContained(server), func() *transport.ExitError { server.Close(); return nil })
+	one := &post{guard: g, handler: g.WrapContained(server)}
+	r.posts.add(ctx, one)
+	serve := r.stdio(one.handler)
+	if ln != nil {
+		at.Stateless, at.Sessions = one.handler, cmp.Or(at.Sessions, 1024)
+		at.Session = func(func(error)) (exchange.Handler, func(), error) { return one.handler, func() {}, nil }
+		serve = r.listen(ln, at)
+	}
+	return r.serve(ctx, flags, plan, serve, func() *transport.ExitError { server.Close(); return nil })
 }
 
 // limits are what holds a server of ours beside its configuration: nothing may be changed, and what the kernel enforces,

@@ -55,7 +55,8 @@ ended the server.`,
 		Example: `  rootbound run -- npx -y @modelcontextprotocol/server-filesystem ~/project
   rootbound run --root ~/project --ro docs=/usr/share/doc -- my-server {roots}
   rootbound run --confine --net api.example.com:443 --allow-env API_TOKEN --root ~/project -- my-server
-  rootbound run --config mcp.json --server filesystem`,
+  rootbound run --config mcp.json --server filesystem
+  rootbound run --listen 127.0.0.1:8080 --root ~/project -- my-server {roots}`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.run(cmd.Context(), b.configFlags(args), o)
 		},
@@ -66,12 +67,14 @@ ended the server.`,
 	b.confineFlags(f)
 	f.BoolVar(&o.refresh, "refresh", false, "install a confined server anew that a package runner (npx) would fetch")
 	f.StringVar(&b.Pins, "pins", "", "where it is kept what the server says of itself: a `FILE`, or off (default: the state directory)")
-	b.flags(a, cmd, append(confineNames, "pins", "refresh")...)
+	o.listen.flags(cmd)
+	b.flags(a, cmd, slices.Concat(listenRarely, confineNames, []string{"pins", "refresh"})...)
 	return cmd
 }
 
 // runOptions say how a server is run, besides what is configured.
 type runOptions struct {
+	listen  listening
 	refresh bool     // what is installed for it is installed anew
 	learn   *learned // it is watched
 }
@@ -199,6 +202,13 @@ func (a *app) run(ctx context.Context, f config.Flags, o runOptions) error {
 	if err != nil {
 		return err
 	}
+	ln, clients, err := o.listen.open(a)
+	if err != nil {
+		return err
+	}
+	if ln != nil {
+		defer ln.Close()
+	}
 	layers, words := []string{"told", "checked"}, "told and checked, not confined"
 	if confined != nil {
 		words = "told and checked; " + confined.String()
@@ -220,28 +230,13 @@ func (a *app) run(ctx context.Context, f config.Flags, o runOptions) error {
 		}
 		r.confined = confined
 	}
-	process := transport.NewProcess(func() (transport.Command, error) {
-		return r.command(command, dir)
-	}, transport.ProcessOptions{
-		Strict: plan.StrictProtocol.Value, Report: r.report, Note: r.note, Memory: a.eras(identity(command, cwd), r.report),
-		Again:    func(m *wire.Message) bool { return r.guard.Again(m) },
-		Confined: func(l sandbox.Level) { r.note("the server runs %s", l) },
-		Exited: func(e *transport.ExitError, lost bool) {
-			r.report("%s", e.Error())
-			if lost {
-				cancel(e)
-			}
-		},
-	})
 	home, _ := os.UserHomeDir() // without one, "~" in a path is a name like any other
 	r.runs = identity(plan.Command, cwd)
 	opt, err := r.options(plan, pathargs.Process{Dir: dir, Home: home})
 	if err != nil {
 		return r.fail(err)
 	}
-	if opt.Held = confined != nil && o.learn == nil; (opt.Held || command.UsesRoots()) && plan.OnChange.Value != config.Notify {
-		opt.Restart, opt.RestartNarrowed = process.Restart, plan.OnChange.Value == config.Restart
-	}
+	opt.Held = confined != nil && o.learn == nil
 	pins, file, err := r.pins(plan)
 	if err != nil {
 		return err
@@ -249,15 +244,57 @@ func (a *app) run(ctx context.Context, f config.Flags, o runOptions) error {
 	if opt.Pins = pins; pins != nil {
 		opt.Own = append(opt.Own, file)
 	}
-	r.guard = guard.New(opt)
+	newPost := func(lost func(error)) *post {
+		p := &post{}
+		process := transport.NewProcess(func() (transport.Command, error) {
+			return r.command(p.guard, command, dir)
+		}, transport.ProcessOptions{
+			Strict: plan.StrictProtocol.Value, Report: r.report, Note: r.note, Memory: a.eras(identity(command, cwd), r.report),
+			Again:    func(m *wire.Message) bool { return p.guard.Again(m) },
+			Confined: func(l sandbox.Level) { r.note("the server runs %s", l) },
+			Exited: func(e *transport.ExitError, gone bool) {
+				r.report("%s", e.Error())
+				if gone {
+					lost(e)
+				}
+			},
+		})
+		opt := opt
+		if (opt.Held || command.UsesRoots()) && plan.OnChange.Value != config.Notify {
+			opt.Restart, opt.RestartNarrowed = process.Restart, plan.OnChange.Value == config.Restart
+		}
+		p.guard, p.close = guard.New(opt), process.Close
+		p.handler = p.guard.Wrap(process)
+		return p
+	}
 	a.startLine(r, plan, words)
 	missing := transport.LookPath(command.Path, dir)
 	if missing != nil {
 		r.warn(fmt.Sprintf("the server cannot be started as it is written: %v", missing))
 	}
-	err = r.serve(ctx, f, plan, r.guard.Wrap(process), func() *transport.ExitError {
+	if ln != nil {
+		all := newPost(func(error) {}) // which the next request starts again
+		r.posts.add(ctx, all)
+		clients.Stateless = all.handler
+		clients.Session = func(lost func(error)) (exchange.Handler, func(), error) {
+			one := newPost(lost)
+			r.posts.add(ctx, one)
+			return one.handler, func() {
+				one.close()
+				r.posts.remove(one)
+			}, nil
+		}
+		return r.serve(ctx, f, plan, r.listen(ln, clients), func() *transport.ExitError {
+			defer transport.KillDescendants()
+			all.close()
+			return nil
+		})
+	}
+	one := newPost(func(err error) { cancel(err) })
+	r.posts.add(ctx, one)
+	err = r.serve(ctx, f, plan, r.stdio(one.handler), func() *transport.ExitError {
 		defer transport.KillDescendants()
-		exit := process.Close()
+		exit := one.close()
 		if exit == nil && missing != nil { // nobody asked for it, and nobody could have had it
 			exit = transport.NotStarted(command.Path, missing)
 		}
@@ -276,7 +313,7 @@ type running struct {
 	runs     string // what its name stands for, for consents; empty: what its name says
 	log      *calllog.Log
 	loggedBy string // where the guard in front of this one logs, when this one does not
-	guard    *guard.Guard
+	posts    posts
 	policy   calllog.Policy
 	confined *confinement                // of the server's process; nil for none
 	limits   *limits                     // what is taken off what a configuration says; nil for nothing
@@ -362,8 +399,8 @@ func (r *running) note(format string, v ...any) {
 const codeStarted = "started"
 
 // command is what the server is started with now: with the roots that hold filled in.
-func (r *running) command(c launch.Command, dir string) (transport.Command, error) {
-	set := r.guard.Starting()
+func (r *running) command(g *guard.Guard, c launch.Command, dir string) (transport.Command, error) {
+	set := g.Starting()
 	filled, err := c.Fill(set)
 	if err != nil {
 		return transport.Command{}, fmt.Errorf("filling the roots into the command: %w", err)
@@ -380,7 +417,7 @@ func (r *running) command(c launch.Command, dir string) (transport.Command, erro
 	if r.confined != nil {
 		return r.confined.command(filled, set, dir)
 	}
-	env := os.Environ()
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, tokenVariable+"=") })
 	for k, v := range filled.Env {
 		env = append(env, k+"="+v)
 	}
@@ -465,20 +502,26 @@ func (r *running) widen(dir string) string {
 	return "--root " + dir + ", beside the options that are there"
 }
 
-// serve serves the client on standard input and output until it closes, a signal comes or the server is lost, follows the
-// configuration meanwhile, and closes everything behind it.
-func (r *running) serve(ctx context.Context, f config.Flags, plan *config.Plan, h exchange.Handler, end func() *transport.ExitError) error {
+// stdio returns what serves the client on standard input and output.
+func (r *running) stdio(h exchange.Handler) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		return transport.ServeStdio(ctx, r.app.in, r.app.out, h, transport.StdioOptions{Report: r.report})
+	}
+}
+
+// serve has clients served until there are none any more, a signal comes or the server is lost, follows the configuration meanwhile,
+// and closes everything behind it.
+func (r *running) serve(ctx context.Context, f config.Flags, plan *config.Plan, clients func(context.Context) error, end func() *transport.ExitError) error {
 	if err := transport.Adopt(); err != nil {
 		r.report("descendants that leave the server's process group will not be found: %v", err)
 	}
 	watch, stop := context.WithCancel(ctx)
-	go r.guard.Watch(watch)
 	f.Server, f.ForAll = plan.Server, plan.Server == "" // also when one is added to the file, where it was the only one
 	go config.Watch(watch, r.app.system(), f, plan, r.changed)
 	if path := r.log.Path(); path != "" {
 		go calllog.Prune(filepath.Dir(path), r.policy) // what cannot be removed now is removed another time
 	}
-	err := transport.ServeStdio(ctx, r.app.in, r.app.out, h, transport.StdioOptions{Report: r.report})
+	err := clients(ctx)
 	stop()
 	signalled := ctx.Err() != nil
 	exit := end()
@@ -520,9 +563,7 @@ func (r *running) changed(plan *config.Plan, err error) {
 	before := r.plan.Swap(plan)
 	rules := r.rules // what the server is stays as it was started
 	rules.Tools = tools
-	r.guard.SetRules(rules, defaults)
-	r.guard.SetResults(plan.Results.Options(r.answers))
-	r.guard.Configure(r.limits.of(r, plan))
+	r.posts.set(rules, defaults, plan.Results.Options(r.answers), r.limits.of(r, plan))
 	var now, later []string
 	for _, row := range plan.Changed(before) {
 		text := fmt.Sprintf("%s = %q", row.Key, row.Value)

@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/guard"
+	"github.com/rootbound/rootbound/internal/pathargs"
+	"github.com/rootbound/rootbound/internal/results"
+	"github.com/rootbound/rootbound/internal/streamable"
+	"github.com/rootbound/rootbound/internal/transport"
+	"github.com/rootbound/rootbound/roots"
+)
+
+// tokenVariable is where the token of a server that listens may be, instead of in a file. No server of ours gets it.
+const tokenVariable = "ROOTBOUND_TOKEN"
+
+// shortestToken is how many characters a token has at least: it can be tried as often as one likes.
+const shortestToken = 16
+
+// listening is what the command line says of listening for clients.
+type listening struct {
+	address           string
+	remote            bool
+	hosts             []string
+	token             string
+	cert, key, client string
+	sessions          int
+	idle              time.Duration
+}
+
+// listenRarely are the flags that only --help-all shows.
+var listenRarely = []string{"allow-remote", "allow-host", "auth-token-file", "tls-cert", "tls-key", "tls-client-ca", "max-sessions", "session-idle"}
+
+func (l *listening) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&l.address, "listen", "", "serve clients over HTTP at `HOST:PORT`, instead of one on standard input and output")
+	f.BoolVar(&l.remote, "allow-remote", false, "listen on an address that other machines reach; needs a token or --tls-client-ca")
+	f.StringArrayVar(&l.hosts, "allow-host", nil, "a `NAME` by which clients may call this server, beside its address; may be repeated")
+	f.StringVar(&l.token, "auth-token-file", "", "a `FILE` with the token that clients must show (or $"+tokenVariable+")")
+	f.StringVar(&l.cert, "tls-cert", "", "a `FILE` with the certificate by which clients know this server (PEM)")
+	f.StringVar(&l.key, "tls-key", "", "a `FILE` with its key (PEM)")
+	f.StringVar(&l.client, "tls-client-ca", "", "a `FILE` with the authorities whose certificates clients must show (PEM)")
+	f.IntVar(&l.sessions, "max-sessions", 0, "how many sessions there may be at a time: `N`, each with a process of the server (default 64)")
+	f.DurationVar(&l.idle, "session-idle", 30*time.Minute, "how long a session is kept that nobody uses: a `TIME` such as 90s or 2h")
+}
+
+// open listens, if that is wanted. What is given back besides says how, but for what is served.
+func (l *listening) open(a *app) (net.Listener, *streamable.Options, error) {
+	if l.address == "" {
+		if l.remote || l.hosts != nil || l.token != "" || l.cert != "" || l.key != "" || l.client != "" || l.sessions != 0 {
+			return nil, nil, usageError{withHint(errors.New("saying how to listen, and not where"), "add --listen HOST:PORT")}
+		}
+		return nil, nil, nil
+	}
+	host, port, err := net.SplitHostPort(l.address)
+	if err != nil || host == "" || port == "" {
+		return nil, nil, usageError{withHint(fmt.Errorf("reading --listen %q: it must name a host and a port", l.address), "write --listen 127.0.0.1:8080, or port 0 for any that is free")}
+	}
+	if l.sessions < 0 || l.idle <= 0 {
+		return nil, nil, usageError{errors.New("reading --max-sessions and --session-idle: they must be more than nothing")}
+	}
+	o := &streamable.Options{Hosts: l.hosts, Sessions: l.sessions, Idle: l.idle}
+	if o.Token, err = l.readToken(a); err != nil {
+		return nil, nil, err
+	}
+	if o.TLS, err = l.readTLS(); err != nil {
+		return nil, nil, err
+	}
+	addr, err := net.ResolveTCPAddr("tcp", l.address)
+	if err != nil {
+		return nil, nil, fmt.Errorf("finding the address to listen on: %w", err)
+	}
+	if !addr.IP.IsLoopback() {
+		switch {
+		case !l.remote:
+			return nil, nil, usageError{withHint(fmt.Errorf("listening on %s, which other machines may reach", l.address),
+				"listen on 127.0.0.1, or add --allow-remote, with --auth-token-file FILE or --tls-client-ca FILE")}
+		case o.Token == "" && l.client == "":
+			return nil, nil, usageError{withHint(fmt.Errorf("listening on %s, where anybody could use the server", l.address),
+				"add --auth-token-file FILE, or --tls-client-ca FILE: a certificate of this server's alone does not say who its client is")}
+		}
+		if net.ParseIP(host) == nil {
+			o.Hosts = append(o.Hosts, host)
+		}
+	}
+	ln, err := streamable.Listen(addr.String())
+	if err != nil {
+		return nil, nil, fmt.Errorf("listening on %s: %w", l.address, err)
+	}
+	return ln, o, nil
+}
+
+func (l *listening) readToken(a *app) (string, error) {
+	token, from := a.env(tokenVariable), "$"+tokenVariable
+	if l.token != "" {
+		b, err := os.ReadFile(l.token)
+		if err != nil {
+			return "", fmt.Errorf("reading --auth-token-file: %w", err)
+		}
+		token, from = string(b), l.token
+	} else if token == "" {
+		return "", nil
+	}
+	token = strings.TrimSpace(token)
+	if len(token) < shortestToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", withHint(fmt.Errorf("reading the token of %s: it must be at least %d characters without blanks", from, shortestToken), "make one with `openssl rand -hex 32`")
+	}
+	return token, nil
+}
+
+func (l *listening) readTLS() (*tls.Config, error) {
+	switch {
+	case l.cert == "" && l.key == "" && l.client == "":
+		return nil, nil
+	case l.cert == "" || l.key == "":
+		return nil, usageError{errors.New("reading --tls-cert and --tls-key: TLS needs both")}
+	}
+	pair, err := tls.LoadX509KeyPair(l.cert, l.key)
+	if err != nil {
+		return nil, fmt.Errorf("reading --tls-cert and --tls-key: %w", err)
+	}
+	c := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	if l.client != "" {
+		b, err := os.ReadFile(l.client)
+		if err != nil {
+			return nil, fmt.Errorf("reading --tls-client-ca: %w", err)
+		}
+		c.ClientCAs, c.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+		if !c.ClientCAs.AppendCertsFromPEM(b) {
+			return nil, fmt.Errorf("reading --tls-client-ca %q: there is no certificate in it", l.client)
+		}
+	}
+	return c, nil
+}
+
+// listen says where and to whom r listens, and returns what serves it.
+func (r *running) listen(ln net.Listener, o *streamable.Options) func(ctx context.Context) error {
+	scheme, who := "http", "whoever knows the token"
+	if o.TLS != nil {
+		scheme = "https"
+	}
+	switch {
+	case o.TLS != nil && o.TLS.ClientCAs != nil && o.Token == "":
+		who = "whoever shows a certificate"
+	case o.Token == "":
+		who = "every user of this machine (--auth-token-file keeps others out)"
+	}
+	r.warn(fmt.Sprintf("listening on %s://%s%s for %s", scheme, ln.Addr(), streamable.Path, who))
+	if addr, ok := ln.Addr().(*net.TCPAddr); ok && !addr.IP.IsLoopback() && o.TLS == nil {
+		r.warn("without --tls-cert everybody on the way can read and change what is said, the token included")
+	}
+	o.Report, o.Note = r.report, r.note
+	return func(ctx context.Context) error { return streamable.New(ln, *o).Serve(ctx, ln) }
+}
+
+// post is a guard with the server that it stands before. A client on standard input has one; over HTTP each session has its own,
+// and all requests without a session have one together.
+type post struct {
+	guard   *guard.Guard
+	handler exchange.Handler
+	close   func() *transport.ExitError
+}
+
+// posts are those of one run. What its configuration says now holds for each.
+type posts struct {
+	mu    sync.Mutex
+	now   func(*guard.Guard) // puts in force what the configuration says; nil when it is as at the start
+	stops map[*post]context.CancelFunc
+}
+
+// add takes one in, and has its guard watch until it is removed.
+func (p *posts) add(ctx context.Context, one *post) {
+	ctx, stop := context.WithCancel(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.now != nil {
+		p.now(one.guard)
+	}
+	if p.stops == nil {
+		p.stops = map[*post]context.CancelFunc{}
+	}
+	p.stops[one] = stop
+	go one.guard.Watch(ctx)
+}
+
+func (p *posts) remove(one *post) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if stop := p.stops[one]; stop != nil {
+		stop()
+	}
+	delete(p.stops, one)
+}
+
+// set puts in force what the configuration says now, also for those to come.
+func (p *posts) set(rules pathargs.Rules, defaults map[string]map[string]string, answers results.Options, configured roots.Set) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now = func(g *guard.Guard) {
+		g.SetRules(rules, defaults)
+		g.SetResults(answers)
+		g.Configure(configured)
+	}
+	for one := range p.stops {
+		p.now(one.guard)
+	}
+}
