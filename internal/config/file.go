@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rootbound/rootbound/internal/launch"
+	"github.com/rootbound/rootbound/internal/policy"
 	"github.com/rootbound/rootbound/internal/splice"
 	"github.com/rootbound/rootbound/roots"
 )
@@ -21,6 +22,8 @@ type File struct {
 	// Active names the active workspace: the name of a root of this file, or a directory.
 	Active Setting[string]
 	Log    Log
+	// Rules are in the order of the file.
+	Rules []*Rule
 	// Servers are in the order of the file.
 	Servers []*Server
 
@@ -54,6 +57,12 @@ type Choices struct {
 	AllowEnv   Setting[[]string]
 	AllowUnix  Setting[bool]
 	Results    Results
+	// Ask is who asks a person, and Preset which rules are looked at last.
+	Ask    Setting[policy.Mode]
+	Preset Setting[string]
+	// TrustAnnotations is whether it is believed what the server says of its tools, and PublishAnnotations whether the client
+	// is told what is believed.
+	TrustAnnotations, PublishAnnotations Setting[bool]
 	// Pins is where it is kept what the server says of itself: PinsOn, PinsOff, or a file, absolute.
 	Pins Setting[string]
 	// ServerProtocol and ClientProtocol are one of ProtocolWords.
@@ -96,6 +105,8 @@ type Tool struct {
 	NotPaths Setting[[]string]
 	// Defaults may hold placeholders.
 	Defaults Setting[map[string]string]
+	// Effect is what it does at most.
+	Effect Setting[policy.Effect]
 }
 
 // Log says where the log goes and what is in it.
@@ -174,6 +185,7 @@ func Parse(path string, text []byte) (*File, error) {
 			d.clientFile(root)
 		}
 		d.names()
+		d.ruleFaults()
 	}
 	if err := errors.Join(d.faults...); err != nil {
 		return nil, err
@@ -267,12 +279,17 @@ func (f *File) of(s *Server) Settings {
 			AllowEnv:       first(o.AllowEnv, d.AllowEnv),
 			AllowUnix:      first(o.AllowUnix, d.AllowUnix),
 			Results:        o.Results.before(d.Results),
+			Ask:            first(o.Ask, d.Ask),
+			Preset:         first(o.Preset, d.Preset),
 			Pins:           first(o.Pins, d.Pins),
 
 			ServerProtocol:       first(o.ServerProtocol, d.ServerProtocol),
 			ClientProtocol:       first(o.ClientProtocol, d.ClientProtocol),
 			RemoteRoots:          first(o.RemoteRoots, d.RemoteRoots),
 			ForwardAuthorization: first(o.ForwardAuthorization, d.ForwardAuthorization),
+
+			TrustAnnotations:   first(o.TrustAnnotations, d.TrustAnnotations),
+			PublishAnnotations: first(o.PublishAnnotations, d.PublishAnnotations),
 		},
 	}
 }

@@ -30,6 +30,8 @@ type Flags struct {
 	Confine, AllowUnix                        bool
 	Net                                       string
 	AllowRead, AllowWrite, AllowRun, AllowEnv []string
+	// Ask is the word of --ask, and Preset that of --preset.
+	Ask, Preset string
 	// Pins is --pins: a file, or "on" or "off".
 	Pins string
 	// Log is --log: a directory, or "off".

@@ -86,6 +86,8 @@ func tables() ([]key[File], []key[Server]) {
 			func(d *decoder, v *splice.Value, f *File) { f.Active = d.text(v) }},
 		{"log", "Where the log goes and what is in it.", true, object(logKeys),
 			func(d *decoder, v *splice.Value, f *File) { decode(d, v, logKeys, &f.Log) }},
+		{"rule", "What becomes of which calls.", false, schema{"type": "array", "items": ruleSchema()},
+			func(d *decoder, v *splice.Value, f *File) { f.Rules = d.rules(v) }},
 	}, lift(settingKeys, func(f *File) *Settings { return &f.Settings })...)
 	server := append([]key[Server]{
 		{"command", "The program that is the server.", true, aString,
@@ -169,6 +171,14 @@ var settingKeys = []key[Settings]{
 		func(d *decoder, v *splice.Value, s *Settings) { s.AllowUnix = d.bool(v) }},
 	{"results", "What is done about what is found in the answers of the server.", false, object(resultsKeys),
 		func(d *decoder, v *splice.Value, s *Settings) { decode(d, v, resultsKeys, &s.Results) }},
+	{"ask", "Who asks a person: auto, client, always; or deny, where nobody does.", false, askWords.schema(),
+		func(d *decoder, v *splice.Value, s *Settings) { s.Ask = enum(d, v, askWords) }},
+	{"preset", "Which rules are looked at last: readonly, cautious, standard, or boundary.", false, presetWords.schema(),
+		func(d *decoder, v *splice.Value, s *Settings) { s.Preset = enum(d, v, presetWords) }},
+	{"trust_annotations", "Whether it is believed what the server says that its tools do.", true, aBool,
+		func(d *decoder, v *splice.Value, s *Settings) { s.TrustAnnotations = d.bool(v) }},
+	{"publish_annotations", "Whether the client is told what is believed of tools, in the place of what the server says.", false, aBool,
+		func(d *decoder, v *splice.Value, s *Settings) { s.PublishAnnotations = d.bool(v) }},
 	{"pins", "Where it is kept what the server says of itself: on, off, or a file.", true, aString,
 		func(d *decoder, v *splice.Value, s *Settings) {
 			s.Pins = d.text(v)
@@ -199,6 +209,8 @@ var toolKeys = []key[Tool]{
 		func(d *decoder, v *splice.Value, t *Tool) { t.NotPaths = d.texts(v) }},
 	{"defaults", "What is filled in for missing arguments.", true, stringMap,
 		func(d *decoder, v *splice.Value, t *Tool) { t.Defaults = d.textMap(v) }},
+	{"effect", "What it does at most: read, write, or delete.", true, knownEffects.schema(),
+		func(d *decoder, v *splice.Value, t *Tool) { t.Effect = enum(d, v, knownEffects) }},
 }
 
 var logKeys = []key[Log]{

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/rootbound/rootbound/internal/launch"
+	"github.com/rootbound/rootbound/internal/policy"
 	"github.com/rootbound/rootbound/internal/splice"
 	"github.com/rootbound/rootbound/roots"
 )
@@ -39,8 +40,9 @@ type Plan struct {
 	OwnRoots  bool
 
 	Choices
-	Tools map[string]Tool
-	Log   Log
+	Tools  map[string]Tool
+	Policy Policy
+	Log    Log
 	// Active is the active workspace as it is written, not Given where there is none.
 	Active Setting[string]
 
@@ -201,6 +203,16 @@ func projectFaults(f *File) []error {
 	}
 	root := f.doc.Root()
 	operatorKeys(f, root, fileKeys, refuse)
+	for _, r := range f.Rules {
+		if r.Verdict == policy.Allow {
+			faults = append(faults, r.origin.errorf("a project's file only narrows, and its rules only ask and deny"))
+		}
+	}
+	if rules, ok := root.Get("rule"); ok {
+		for _, r := range rules.Items {
+			operatorKeys(f, r, ruleKeys, refuse)
+		}
+	}
 	if servers, ok := root.Get("server"); ok {
 		for _, s := range servers.Members {
 			operatorKeys(f, s.Value, serverKeys, refuse)
@@ -272,6 +284,9 @@ func (r *resolver) plan() (*Plan, error) {
 	r.results()
 	r.pins()
 	r.tools(name)
+	if err := r.policy(); err != nil {
+		return nil, err
+	}
 	r.log()
 	if err := r.roots(); err != nil {
 		return nil, err
@@ -458,6 +473,9 @@ func (r *resolver) tools(server string) {
 			}
 			have.NotPaths = first(have.NotPaths, t.NotPaths)
 			have.Defaults = first(have.Defaults, t.Defaults)
+			if t.Effect.Value > have.Effect.Value { // the managed file may say that it does more, and not less
+				have.Effect = t.Effect
+			}
 			r.p.Tools[name] = have
 		}
 	}

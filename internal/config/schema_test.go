@@ -37,7 +37,7 @@ func TestJSONSchema(t *testing.T) {
 		}
 		return resolved.Validate(v)
 	}
-	for _, text := range []string{full, string(Example(splice.TOML, "rootbound", []string{"/srv"})), newFile, ""} {
+	for _, text := range []string{full, string(Example(splice.TOML, "rootbound", []string{"/srv"})), newFile, "", fullRules} {
 		if err := valid(text, splice.TOML); err != nil {
 			t.Errorf("%s\nis not valid: %v", text, err)
 		}
@@ -45,12 +45,22 @@ func TestJSONSchema(t *testing.T) {
 	if err := valid(fullJSON, splice.JSON); err != nil {
 		t.Errorf("%s\nis not valid: %v", fullJSON, err)
 	}
+	if err := valid(fullRulesJSON, splice.JSON); err != nil {
+		t.Errorf("%s\nis not valid: %v", fullRulesJSON, err)
+	}
 	// What the schema refuses the decoder refuses, and the other way round.
 	for _, text := range []string{
 		"x = 1", "active = 1", "client_roots = \"all\"", "roots = [\"/a\"]", "roots = [{ name = \"a\" }]", "roots = [{ path = \"/a\", uri = \"file:///a\" }]",
 		"roots = [{ path = \"/a\", access = \"w\" }]", "[log]\nkeep_days = 0", "[log]\nx = 1", "[server.a]\ncomand = \"x\"",
 		"[server.a]\nargs = [1]", "[server.a]\nenv = { A = 1 }", "[server.a.tool.t]\npath = [\"x\"]", "[server]\na = 1", "strict_protocol = \"yes\"",
 		"pins = true", "[results]\nsecrets = true", "[results]\nsecrets = \"warm\"", "[results]\nlimits = \"redact\"", "[results]\nmax_mb = 0", "[results]\nsecret = \"off\"",
+		"ask = \"never\"", "preset = \"strict\"", "trust_annotations = 1", "[rule]\nmatch = {}", "[[rule]]\nverdict = \"deny\"", "[[rule]]\nmatch = {}",
+		rule("", "allowed"), rule("tools = \"x\"", "deny"), rule("effect = \"writes\"", "deny"), rule("effect = []", "deny"),
+		rule("args = { a = {} }", "deny"), rule("args = { a = { under = \"/x\" } }", "deny"), rule("args = { a = { absent = false } }", "deny"),
+		rule("args = { a = { one_of = [] } }", "deny"), rule("args = { a = { one_of = [[1]] } }", "deny"), rule("args = { a = { max_bytes = -1 } }", "deny"),
+		rule("args = { a = { path_under = 1 } }", "deny"), rule("args = { a = { not = { any = true } } }", "deny"),
+		"[[rule]]\nmatch = {}\nverdict = \"ask\"\nremember = \"always\"", "[[rule]]\nmatch = {}\nverdict = \"ask\"\ndefault = false",
+		"[server.a.tool.t]\neffect = \"unknown\"",
 	} {
 		if err := valid(text, splice.TOML); err == nil {
 			t.Errorf("the schema takes %q", text)
@@ -59,6 +69,11 @@ func TestJSONSchema(t *testing.T) {
 			t.Errorf("the decoder takes %q", text)
 		}
 	}
+}
+
+// rule is a file with one rule.
+func rule(match, verdict string) string {
+	return "[[rule]]\nmatch = { " + match + " }\nverdict = \"" + verdict + "\"\n"
 }
 
 // TestEveryKeyIsDocumented holds docs/configuration.md, the schema and the decoder together: each key that the schema has

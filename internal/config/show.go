@@ -113,6 +113,13 @@ func (p *Plan) Show() []Row {
 	add("results.max_mb", strconv.Itoa(p.Results.MaxMB.Value), p.Results.MaxMB.Origin)
 	add("results.max_depth", strconv.Itoa(p.Results.MaxDepth.Value), p.Results.MaxDepth.Origin)
 	add("results.max_parts", strconv.Itoa(p.Results.MaxParts.Value), p.Results.MaxParts.Origin)
+	add("ask", p.Ask.Value.String(), p.Ask.Origin)
+	add("preset", p.Preset.Value, p.Preset.Origin)
+	add("trust_annotations", strconv.FormatBool(p.TrustAnnotations.Value), p.TrustAnnotations.Origin)
+	add("publish_annotations", strconv.FormatBool(p.PublishAnnotations.Value), p.PublishAnnotations.Origin)
+	for i, r := range p.Policy.Rows {
+		add(fmt.Sprintf("rule[%d]", i), r.Value, r.Origin)
+	}
 	add("pins", p.Pins.Value, p.Pins.Origin)
 	for _, name := range slices.Sorted(maps.Keys(p.Tools)) {
 		t := p.Tools[name]
@@ -121,6 +128,9 @@ func (p *Plan) Show() []Row {
 		}
 		if t.NotPaths.Given() {
 			add("tool."+name+".not_paths", strings.Join(t.NotPaths.Value, " "), t.NotPaths.Origin)
+		}
+		if t.Effect.Given() {
+			add("tool."+name+".effect", t.Effect.Value.String(), t.Effect.Origin)
 		}
 		for _, arg := range slices.Sorted(maps.Keys(t.Defaults.Value)) {
 			add("tool."+name+".defaults."+arg, t.Defaults.Value[arg], t.Defaults.Origin)

@@ -115,7 +115,7 @@ func (p *Predicate) impossible() string {
 			return "none of the values in one_of is as the rest says"
 		}
 	}
-	if p.Not != nil && p.Not.Any || p.Not != nil && p.implies(p.Not) {
+	if p.Not != nil && p.implies(p.Not) {
 		return "what it has to be is what it must not be"
 	}
 	return ""

@@ -1,11 +1,26 @@
 package policy
 
 import (
+	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/rootbound/rootbound/internal/wire"
 )
+
+// CheckName says what is wrong with the name of an argument.
+func CheckName(name string) error {
+	switch {
+	case strings.Trim(name, "/") == "":
+		return errors.New("an argument's name is missing")
+	case strings.HasPrefix(name, "/") && slices.Contains(strings.Split(name[1:], "/"), ""):
+		return errors.New("there is nothing between two slashes")
+	case !strings.HasPrefix(name, "/") && strings.Contains(name, "/"):
+		return errors.New("a name with slashes begins with one")
+	}
+	return nil
+}
 
 // found are the values that the name of an argument is for.
 type found struct {

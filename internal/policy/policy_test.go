@@ -99,3 +99,33 @@ func TestLower(t *testing.T) {
 		}
 	}
 }
+
+func TestLeaves(t *testing.T) {
+	for _, tt := range []struct {
+		mode     Mode
+		client   string
+		readOnly bool
+		want     bool
+	}{
+		{AskAuto, "claude-code", false, true},
+		{AskAuto, "claude-code", true, true},
+		{AskAuto, "Visual Studio Code", false, true},
+		{AskAuto, "Visual Studio Code", true, false}, // it would not ask
+		{AskAuto, "", false, false},
+		{AskAuto, "Claude-Code", false, false},
+		{AskAuto, "goose", false, false}, // it approves by default
+		{AskAlways, "claude-code", false, false},
+		{AskNobody, "claude-code", false, false},
+		{AskClient, "", true, true},
+		{Mode(9), "claude-code", false, false},
+	} {
+		if why, got := tt.mode.Leaves(tt.client, tt.readOnly); got != tt.want || got != (why != "") {
+			t.Errorf("%v, %q, read-only %v: %v (%q), want %v", tt.mode, tt.client, tt.readOnly, got, why, tt.want)
+		}
+	}
+	for _, c := range Clients {
+		if c.Name == "" || c.Title == "" || c.Source == "" || len(c.Date) != len("2026-01-01") {
+			t.Errorf("%+v is not told with its source and date", c)
+		}
+	}
+}

@@ -34,6 +34,11 @@ type Predicate struct {
 	Not *Predicate
 }
 
+// OfPath reports whether p is about where an argument leads.
+func (p *Predicate) OfPath() bool {
+	return len(p.PathUnder) > 0 || len(p.PathGlob) > 0 || p.Not != nil && p.Not.OfPath()
+}
+
 // truth is how much of something is so. What cannot be known is some.
 type truth uint8
 

@@ -117,3 +117,80 @@ func (r *Rule) because(c *Call) string {
 	}
 	return "a rule " + says
 }
+
+// String is the rule in one line, for people.
+func (r *Rule) String() string {
+	var parts []string
+	if r.Server != "" {
+		parts = append(parts, fmt.Sprintf("server = %q", r.Server))
+	}
+	if r.Tool != "" {
+		parts = append(parts, fmt.Sprintf("tool = %q", string(r.Tool)))
+	}
+	if r.Effects != 0 {
+		parts = append(parts, "effect = "+r.Effects.String())
+	}
+	for _, a := range r.Args {
+		parts = append(parts, fmt.Sprintf("args.%s = { %s }", a.Name, &a.Predicate))
+	}
+	if len(parts) == 0 {
+		parts = []string{"every call"}
+	}
+	text := r.Verdict.String() + " " + strings.Join(parts, ", ")
+	if r.Verdict == Ask {
+		text += ", remember = " + r.Remember.String()
+	}
+	return text
+}
+
+// String is the predicate as it is written in a file.
+func (p *Predicate) String() string {
+	var parts []string
+	add := func(key string, values []string) {
+		switch len(values) {
+		case 0:
+		case 1:
+			parts = append(parts, key+" = "+values[0])
+		default:
+			parts = append(parts, key+" = ["+strings.Join(values, ", ")+"]")
+		}
+	}
+	add("path_under", quoted(p.PathUnder, func(s string) string { return s }))
+	add("path_glob", quoted(p.PathGlob, PathGlob.String))
+	add("url_host", quoted(p.URLHost, Host.String))
+	if len(p.OneOf) > 0 {
+		var values []string
+		for _, v := range p.OneOf {
+			if v.Bare {
+				values = append(values, v.Text)
+			} else {
+				values = append(values, fmt.Sprintf("%q", v.Text))
+			}
+		}
+		parts = append(parts, "one_of = ["+strings.Join(values, ", ")+"]")
+	}
+	if p.Regex != nil {
+		parts = append(parts, fmt.Sprintf("regex = %q", p.Regex.text))
+	}
+	if p.MaxBytes != nil {
+		parts = append(parts, fmt.Sprintf("max_bytes = %d", *p.MaxBytes))
+	}
+	if p.Absent {
+		parts = append(parts, "absent = true")
+	}
+	if p.Any {
+		parts = append(parts, "any = true")
+	}
+	if p.Not != nil {
+		parts = append(parts, "not = { "+p.Not.String()+" }")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func quoted[T any](list []T, text func(T) string) []string {
+	var out []string
+	for _, v := range list {
+		out = append(out, fmt.Sprintf("%q", text(v)))
+	}
+	return out
+}
