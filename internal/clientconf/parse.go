@@ -181,7 +181,7 @@ func (s *Server) take(v *splice.Value, e Entry) {
 	if args := get(e.Args); args != nil && args.Kind == splice.ArrayKind && !e.Argv {
 		s.Args = nil
 		for _, item := range args.Items {
-			s.Args = append(s.Args, textOf(item))
+			s.Args = append(s.Args, Text{textOf(item).Text, item.Pos})
 		}
 	}
 	if t := textOf(get(e.Cwd)); t.Given() {
@@ -256,7 +256,7 @@ func entryLike(v *splice.Value) bool {
 }
 
 func textOf(v *splice.Value) Text {
-	if v == nil || v.Kind == splice.ObjectKind || v.Kind == splice.ArrayKind {
+	if v == nil || v.Kind == splice.ObjectKind || v.Kind == splice.ArrayKind || v.Kind == splice.NullKind {
 		return Text{}
 	}
 	return Text{v.Text, v.Pos}

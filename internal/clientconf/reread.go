@@ -1,0 +1,36 @@
+package clientconf
+
+import "bytes"
+
+// Text is the file as it was read. It may hold secrets.
+func (f *File) Text() []byte {
+	if f.src == nil {
+		return nil
+	}
+	return bytes.Clone(f.src.text)
+}
+
+// With reads another text as this file.
+func (f *File) With(text []byte) *File {
+	g := &File{Client: f.Client, Place: f.Place, Path: f.Path, Size: int64(len(text))}
+	g.parse(text)
+	g.belongs(f.Project)
+	return g
+}
+
+// ReadAs reads a file as one of a client, wherever it lies; nil when there is none. One that lies where the client would look
+// is one of that place.
+func ReadAs(c *Client, h Host, path string) *File {
+	for _, p := range c.Places {
+		for _, at := range h.locate(p) {
+			if at.path == path {
+				f := Read(c, p, path)
+				if f != nil {
+					f.belongs(at.project)
+				}
+				return f
+			}
+		}
+	}
+	return Read(c, c.placeOf(path), path)
+}
