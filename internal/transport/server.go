@@ -153,8 +153,11 @@ func (p *server) Handle(ctx context.Context, r *exchange.Request, reply func(exc
 func (p *server) greetAgain(c link) {
 	p.hold.close()
 	p.legacy.Connect(c.sink(), func() {
-		p.stale.Store(!p.legacy.Connected())
-		p.hold.open()
+		stale := !p.legacy.Connected()
+		p.hold.open() // with an error for what waited, if it did not
+		if p.stale.Store(stale); stale {
+			p.opt.Note("the server has no session; the next request asks for one")
+		}
 	})
 }
 
