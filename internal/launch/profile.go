@@ -39,6 +39,8 @@ type Profile struct {
 	names []string // what Lookup finds it by: "npm:NAME", or the name of a program
 	read  string   // the newest version whose code was read, empty when it has no number
 	dirs  arguments
+
+	effects *effects // what its tools do, where that was read
 }
 
 // Directory is an argument that names a directory.
@@ -85,7 +87,7 @@ var profiles = []Profile{
 	{
 		Name: "the reference filesystem server", Filesystem: true,
 		names: []string{"npm:@modelcontextprotocol/server-filesystem", "oci:mcp/filesystem"},
-		read:  "2026.8.31", dirs: everyWord,
+		read:  "2026.8.31", dirs: everyWord, effects: &filesystemEffects,
 	},
 	{
 		// The program of that name comes from both packages; the second takes its directories by an option.
@@ -142,6 +144,17 @@ var profiles = []Profile{
 	{
 		Name: "fast-filesystem-mcp", Filesystem: true, // has no directory arguments
 		names: []string{"npm:fast-filesystem-mcp", "fast-filesystem-mcp"},
+	},
+
+	{
+		Name:  "the reference memory server",
+		names: []string{"npm:@modelcontextprotocol/server-memory"},
+		read:  "2026.8.31", effects: &memoryEffects,
+	},
+	{
+		Name:  "the reference server for sequential thinking",
+		names: []string{"npm:@modelcontextprotocol/server-sequential-thinking"},
+		read:  "2026.8.31", effects: &thinkingEffects,
 	},
 
 	{
