@@ -55,7 +55,7 @@ var rooms = map[string]room{
 	"internal/pathargs":   {guards: true, imports: []string{"internal/launch", "internal/wire", "rootfs", "roots"}},
 	"internal/transport":  {guards: true, imports: []string{"internal/bridge", "internal/exchange", "internal/legacy", "internal/modern", "internal/sandbox", "internal/wire"}},
 	"internal/streamable": {guards: true, imports: []string{"internal/exchange", "internal/legacy", "internal/modern", "internal/transport", "internal/wire"}},
-	"internal/guard":      {guards: true, imports: []string{"internal/calllog", "internal/consent", "internal/exchange", "internal/launch", "internal/pathargs", "internal/pin", "internal/policy", "internal/results", "internal/wire", "rootfs", "roots"}},
+	"internal/guard":      {guards: true, imports: []string{"internal/approval", "internal/calllog", "internal/consent", "internal/exchange", "internal/launch", "internal/pathargs", "internal/pin", "internal/policy", "internal/results", "internal/wire", "rootfs", "roots"}},
 	"internal/fsserver":   {guards: true, imports: []string{"internal/exchange", "internal/wire", "rootfs", "roots"}},
 	"internal/demo":       {imports: []string{"internal/calllog", "internal/exchange", "internal/fsserver", "internal/guard", "internal/sandbox", "internal/transport", "internal/wire", "rootfs", "roots"}},
 	"internal/cli":        {imports: []string{"*"}},

@@ -76,6 +76,9 @@ type Question struct {
 	Params []byte
 	// Msg is the whole message as it came, when it came as one (a handshake server's request), else nil.
 	Msg *wire.Message
+	// Unsent is set when the request was not sent on yet, and will not be without an answer. So a retry that comes to another
+	// process may be taken for a new request there.
+	Unsent bool
 }
 
 // Answer is what came back: a result or an error, as JSON. Exactly one is set.

@@ -70,6 +70,8 @@ type Options struct {
 	Results *results.Options
 	// Policy is what is decided about calls.
 	Policy Policy
+	// Approval is how a person is asked.
+	Approval Approval
 	// Log takes the records; nil keeps none.
 	Log *calllog.Log
 	// Warn is told what a person should know. It may be nil.
@@ -83,7 +85,8 @@ type Guard struct {
 	opt       Options
 	catalog   *pathargs.Catalog
 	tools     toolList
-	contained bool // the server is ours, and judges paths where it opens them
+	contained bool   // the server is ours, and judges paths where it opens them
+	run       string // tells the sessions of this guard from those of others
 
 	rules   atomic.Pointer[rules]
 	policy  atomic.Pointer[Policy]
@@ -132,7 +135,7 @@ func New(o Options) *Guard {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	g := &Guard{opt: o, catalog: new(pathargs.Catalog), configured: o.Configured, sessions: map[*exchange.Session]*session{}, told: map[string]int{}}
+	g := &Guard{opt: o, catalog: new(pathargs.Catalog), configured: o.Configured, sessions: map[*exchange.Session]*session{}, told: map[string]int{}, run: runID()}
 	if o.Results != nil {
 		g.results = results.New(*o.Results)
 	}
@@ -144,14 +147,14 @@ func New(o Options) *Guard {
 
 // Wrap puts the stages in front of server.
 func (g *Guard) Wrap(server exchange.Handler) exchange.Handler {
-	return g.checked(exchange.Chain(g.checked(server), g.logStage, g.rootsStage, g.toolsStage, g.pathsStage, g.pinsStage, g.resultsStage, g.gate))
+	return g.checked(exchange.Chain(g.checked(server), g.logStage, g.rootsStage, g.alwaysAskStage, g.toolsStage, g.pathsStage, g.approveStage, g.pinsStage, g.resultsStage, g.gate))
 }
 
 // WrapContained is Wrap for a server of ours that reaches nothing outside the roots of a request: its paths are judged
 // where they are opened.
 func (g *Guard) WrapContained(server exchange.Handler) exchange.Handler {
 	g.contained = true
-	return g.checked(exchange.Chain(g.checked(server), g.logStage, g.rootsStage, g.toolsStage, g.containedGate, g.againStage, g.resultsStage))
+	return g.checked(exchange.Chain(g.checked(server), g.logStage, g.rootsStage, g.alwaysAskStage, g.toolsStage, g.approveStage, g.containedGate, g.againStage, g.resultsStage))
 }
 
 // checked holds a handler to one reply; a second one goes nowhere and is told.

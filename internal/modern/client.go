@@ -28,6 +28,7 @@ type Client struct {
 	session *exchange.Session
 	report  func(string, ...any)
 	sealer  *sealer
+	name    string // tells what this edge has parked from what another one has
 
 	mu     sync.Mutex
 	open   map[string]*call // by the id the client waits for now
@@ -42,7 +43,7 @@ func NewClient(next exchange.Handler, s *exchange.Session, report func(format st
 	if report == nil {
 		report = func(string, ...any) {}
 	}
-	return &Client{next: next, session: s, report: report, sealer: newSealer(time.Now), open: map[string]*call{}}
+	return &Client{next: next, session: s, report: report, sealer: newSealer(time.Now), name: handle(6) + ".", open: map[string]*call{}}
 }
 
 // removed are the methods that this revision took out.
@@ -149,9 +150,14 @@ func (c *Client) request(m *wire.Message, on exchange.Stream) {
 		return
 	}
 	state := wire.GetString(m.Params(), "requestState")
-	if strings.HasPrefix(state, parkedPrefix) {
+	switch {
+	case strings.HasPrefix(state, parkedPrefix), strings.HasPrefix(state, unsentPrefix+c.name):
 		c.resume(m, on, state)
 		return
+	case strings.HasPrefix(state, unsentPrefix):
+		// Another edge asked before it sent the request on. Here it is a new one, and is asked for anew.
+		m = m.WithParams(wire.DeleteMember(wire.DeleteMember(m.Params(), "requestState"), "inputResponses"))
+		state = ""
 	}
 	r := &exchange.Request{Msg: m, Era: exchange.Modern, Session: c.session}
 	if strings.HasPrefix(state, sealedPrefix) {
@@ -211,7 +217,7 @@ func (k *call) finish() {
 // isOurs reports whether a state looks like one of this program: of this edge, or of another one further on, whose states
 // are sealed like any that something is held with, so that they are not taken for this edge's.
 func isOurs(state string) bool {
-	return strings.HasPrefix(state, parkedPrefix) || strings.HasPrefix(state, sealedPrefix)
+	return strings.HasPrefix(state, parkedPrefix) || strings.HasPrefix(state, unsentPrefix) || strings.HasPrefix(state, sealedPrefix)
 }
 
 // sealed puts what stages hold around the server's state.
@@ -322,12 +328,20 @@ func (k *call) withdraw(a *asks) {
 	}
 }
 
+// handle returns so many random bytes as text.
+func handle(n int) string {
+	b := make([]byte, n)
+	rand.Read(b)
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
 // giveBack answers the request with the questions that wait, and parks it. The caller holds mu.
 func (k *call) giveBack() {
 	c := k.edge
-	b := make([]byte, 24)
-	rand.Read(b)
-	k.state = parkedPrefix + base64.RawURLEncoding.EncodeToString(b)
+	k.state = parkedPrefix + handle(24)
+	if !slices.ContainsFunc(k.waiting, func(q *asked) bool { return !q.Unsent }) {
+		k.state = unsentPrefix + c.name + handle(24)
+	}
 	if k.digest == nil {
 		k.digest = digest(k.first)
 	}

@@ -19,6 +19,8 @@ import (
 const (
 	sealedPrefix = "rbs1."
 	parkedPrefix = "rbp1."
+	// unsentPrefix is for a parked request that nobody behind the stages has seen yet. The name of its edge follows.
+	unsentPrefix = "rba1."
 	// stateLifetime is how long a request may be away until its retry.
 	stateLifetime = 10 * time.Minute
 )

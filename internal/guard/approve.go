@@ -1,0 +1,625 @@
+package guard
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rootbound/rootbound/internal/approval"
+	"github.com/rootbound/rootbound/internal/calllog"
+	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/pin"
+	"github.com/rootbound/rootbound/internal/policy"
+	"github.com/rootbound/rootbound/internal/wire"
+	"github.com/rootbound/rootbound/roots"
+)
+
+// Approval is how a person is asked, where policy says so.
+type Approval struct {
+	// Desk holds the questions.
+	Desk *approval.Desk
+	// Terminal says that answers can come to the desk from elsewhere than the client.
+	Terminal bool
+	// Nobody says what to do so that somebody can be asked, where nobody can.
+	Nobody string
+	// Mode says who asks.
+	Mode policy.Mode
+	// Grants are what was granted before; nil remembers nothing. Runs is what the server's name stands for there.
+	Grants *approval.Grants
+	Runs   string
+	// Pending, if not 0, is how long a client is kept waiting before its call is told to come again.
+	Pending time.Duration
+	// AlwaysAsk marks the tools that policy asks for, for clients that ask a person themselves then. It answers nothing.
+	AlwaysAsk bool
+}
+
+const (
+	// codeApproved is the code of a call that a person, or a grant, allowed.
+	codeApproved = "approved"
+	// codeLeft is that of one for which the client asks a person itself.
+	codeLeft = "left to the client"
+	// codeRule is that of one that a rule refuses.
+	codeRule = "rule"
+	// codeRefused is that of one that was asked for and not allowed, codeNobody where nobody could be asked, codePending of one
+	// that was told to come again, codePaused of one that was refused while everything waited.
+	codeRefused = "not-approved"
+	codeNobody  = "nobody-asked"
+	codePending = "pending"
+	codePaused  = "paused"
+)
+
+const (
+	// heldApproval is the approve stage's part of what is held while a request is given back: what was allowed.
+	heldApproval = "approve"
+	// approveKey is the name of our question among those of a request.
+	approveKey = "rootbound.approve"
+	// progressEvery is how often a client hears that its call waits for a person.
+	progressEvery = 10 * time.Second
+)
+
+// runID tells the sessions of this guard from those of others, where grants are kept.
+func runID() string {
+	b := make([]byte, 8)
+	rand.Read(b)
+	return hex.EncodeToString(b)
+}
+
+// approveStage lets policy decide about calls, and a person where policy says so. While the guard is paused it holds every
+// call.
+func (g *Guard) approveStage(next exchange.Handler) exchange.Handler {
+	return exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		if r.Msg.Kind() != wire.Request || r.Caller == nil || !acts(r.Msg.Method()) {
+			next.Handle(ctx, r, reply)
+			return
+		}
+		if desk := g.opt.Approval.Desk; desk != nil && desk.Paused() {
+			g.hold(ctx, r, next, reply)
+			return
+		}
+		g.approve(ctx, r, next, reply)
+	})
+}
+
+// acts reports whether a request does something: those are held while everything is paused.
+func acts(method string) bool {
+	switch method {
+	case "tools/call", "prompts/get", "resources/read", "resources/subscribe", "completion/complete":
+		return true
+	}
+	return false
+}
+
+// hold keeps a call until the guard goes on, or somebody lets it through or refuses it.
+func (g *Guard) hold(ctx context.Context, r *exchange.Request, next exchange.Handler, reply func(exchange.Outcome)) {
+	w := g.wait(ctx, r)
+	held := g.opt.Approval.Desk.Hold(ctx, approval.Call{
+		Question: approval.Question{
+			ID: trailID(r), Server: g.opt.Server, Tool: method(r), Client: clientName(r), Head: fmt.Sprintf("%s: %s is held, because calls are paused", g.opt.Server, called(r)),
+			Choices: []approval.Choice{{}, {Allow: true}},
+		},
+		Session: g.sessionOf(r),
+		Answered: func(a approval.Answer) {
+			w.over()
+			go func() {
+				switch {
+				case ctx.Err() != nil:
+					reply(exchange.Cancelled)
+				case a.Allow:
+					g.approve(ctx, r, next, reply)
+				case a.Road == approval.Flooded:
+					g.deny(r, codePaused, "calls are paused, and too many wait", "", "calls are paused, and too many wait already", reply)
+				default:
+					g.deny(r, codePaused, "it was refused while calls were paused, by "+by(a), "", "the user refused it"+note(a), reply)
+				}
+			}()
+		},
+	})
+	if !held { // it goes on, as of now
+		w.over()
+		g.approve(ctx, r, next, reply)
+	}
+}
+
+// approve decides about a call, and asks where that is the decision.
+func (g *Guard) approve(ctx context.Context, r *exchange.Request, next exchange.Handler, reply func(exchange.Outcome)) {
+	if g.policy.Load().Rules == nil || r.Msg.Method() != "tools/call" {
+		next.Handle(ctx, r, reply)
+		return
+	}
+	c, d := g.decide(r, nil)
+	switch d.Verdict {
+	case policy.Allow:
+		next.Handle(ctx, r, reply)
+	case policy.Ask:
+		go g.ask(ctx, r, c, d, next, reply) // it looks at files
+	default:
+		g.deny(r, codeRule, d.Reason+" ("+d.Rule+")", d.Change, d.Reason, reply)
+	}
+}
+
+// deny refuses a call: why is for the person and the log, fix what would change it, and tell what the model reads.
+func (g *Guard) deny(r *exchange.Request, code, why, fix, tell string, reply func(exchange.Outcome)) {
+	r.Trail.Add(exchange.Note{Stage: "approve", Denied: true, Code: code, Text: why, Fix: fix})
+	text := fmt.Sprintf("refused %s (call %s): %s", method(r), trailID(r), why)
+	if fix != "" {
+		text += " (to change that: " + strings.ReplaceAll(fix, "\n", "; or ") + ")"
+	}
+	g.opt.Warn(text)
+	data := append(wire.AppendQuote([]byte(`{"reason":`), code), `,"call":`...)
+	data = append(wire.AppendQuote(data, trailID(r)), '}')
+	reply(exchange.Refused(r, fmt.Sprintf("Refused by Rootbound (call %s): %s. Nothing was done. Do not look for another way; tell the user.", trailID(r), tell), data))
+}
+
+// asking is one call that policy wants a yes for.
+type asking struct {
+	subject
+	ctx      context.Context
+	next     exchange.Handler
+	reply    func(exchange.Outcome)
+	wait     *wait
+	elicits  bool // the client can be asked
+	givenOut bool // a stateless client has the request back, and goes on with its retry
+
+	mu       sync.Mutex
+	withdraw context.CancelFunc // takes the question back from the client; nil while it has none
+	back     chan struct{}      // closed when it was answered or taken back
+	answer   *approval.Answer   // a yes that waits for the retry
+	done     bool
+}
+
+func (g *Guard) ask(ctx context.Context, r *exchange.Request, c policy.Call, d policy.Decision, next exchange.Handler, reply func(exchange.Outcome)) {
+	a := &asking{subject: g.subject(r, c, d), ctx: ctx, next: next, reply: reply}
+	o := &g.opt.Approval
+	if g.opt.Pins != nil {
+		if _, held := g.opt.Pins.Held(pin.Tool, c.Tool); held { // nobody need decide: the pins stage refuses it
+			next.Handle(ctx, r, reply)
+			return
+		}
+	}
+	if held, retry := r.Held[heldApproval]; retry && string(held) == a.digest { // it was allowed, and the server gave it back
+		a.run(approval.Answer{}, "it was allowed before, and goes on")
+		return
+	}
+	if o.Grants != nil {
+		grant, ok, err := o.Grants.Find(a.use, g.opt.Now())
+		if err != nil {
+			g.once(err.Error())
+		} else if ok {
+			answer := approval.Answer{Choice: approval.Choice{Allow: true}, Road: approval.ByGrant, Who: "grant " + grant.ID + " of call " + grant.Call + ": " + grant.String()}
+			if a.answered(answer) {
+				a.run(answer, "")
+			}
+			return
+		}
+	}
+	switch {
+	case o.Mode == policy.AskNobody:
+		g.deny(r, codeNobody, "it needs a yes of a person ("+d.Reason+"), and nobody is to be asked", "--ask always or --ask auto\n"+d.Change,
+			"it needs the user's yes, and nobody is asked here", reply)
+		return
+	case g.left(r, c):
+		r.Trail.Add(exchange.Note{Stage: "approve", Code: codeLeft, Text: fmt.Sprintf("%s; %q asks a person itself", d.Reason, clientName(r))})
+		next.Handle(ctx, r, reply)
+		return
+	}
+	a.elicits = canElicit(r)
+	if o.Desk == nil || !o.Terminal && !a.elicits {
+		fix := strings.Trim(o.Nobody+"\n"+d.Change, "\n")
+		g.deny(r, codeNobody, "it needs a yes of a person ("+d.Reason+"), and nobody can be asked: the client has no way to ask, and no answer can come from a terminal", fix,
+			"it needs the user's yes, and nobody can be asked here", reply)
+		return
+	}
+	q := a.question()
+	if err := g.opt.Log.Append(&calllog.Record{
+		Kind: calllog.Asked, Session: sessionID(r), Call: trailID(r), Method: r.Msg.Method(), Tool: c.Tool, Verdict: calllog.Ask, Reason: q.Head + " — " + q.Why, Ask: a.digest[:shortDigest],
+	}); err != nil {
+		g.deny(r, "log", "nobody was asked, because it could not be logged: "+err.Error(), "", "it could not be logged", reply)
+		return
+	}
+	a.wait = g.wait(ctx, r)
+	if o.Terminal {
+		where := "`rootbound approve`"
+		if a.elicits {
+			where += ", or in the client"
+		}
+		g.opt.Warn(fmt.Sprintf("%s (call %s) waits for you: %s", method(r), trailID(r), where))
+	}
+	o.Desk.Ask(ctx, approval.Call{Question: q, Key: a.digest + a.use.Session, Session: a.use.Session, Asked: a.asked, Answered: a.ended})
+}
+
+// asked is called when it is this call that a person is asked about.
+func (a *asking) asked(w *approval.Waiting) {
+	if p := a.g.opt.Approval.Pending; p > 0 && !(a.elicits && a.r.Era == exchange.Modern) {
+		time.AfterFunc(p, func() { a.later(w) })
+	}
+	if !a.elicits {
+		return
+	}
+	ctx, withdraw := context.WithCancel(a.ctx)
+	a.mu.Lock()
+	if a.done {
+		a.mu.Unlock()
+		withdraw()
+		return
+	}
+	back := make(chan struct{})
+	a.withdraw, a.back = withdraw, back
+	a.givenOut = a.r.Era == exchange.Modern
+	a.mu.Unlock()
+	q := a.question()
+	a.r.Caller.Ask(ctx, []exchange.Question{elicitation(&q)}, func(answers []exchange.Answer) {
+		close(back)
+		go a.elicited(ctx, w, &q, answers[0])
+	})
+}
+
+// elicited takes what the client answers.
+func (a *asking) elicited(ctx context.Context, w *approval.Waiting, q *approval.Question, got exchange.Answer) {
+	a.mu.Lock()
+	before := a.answer
+	withdrawn := a.done || ctx.Err() != nil
+	a.givenOut = false // it is not away any more: what ends the question now ends the call
+	a.mu.Unlock()
+	if withdrawn {
+		return
+	}
+	answer, err := readElicitation(q, got)
+	answer.Who = clientName(a.r)
+	no := err == nil && !answer.Allow && answer.Road != approval.Dismissed
+	switch {
+	case before != nil && no: // somebody said yes elsewhere, but it has not run, and any call can be refused
+		a.finish(answer)
+	case before != nil:
+		a.finish(*before)
+	case err == nil:
+		w.Answer(answer)
+	default:
+		a.g.note(&calllog.Record{Kind: calllog.Note, Session: sessionID(a.r), Code: "question", Reason: "the client did not ask its person about call " + trailID(a.r) + ": " + err.Error()})
+		if !a.g.opt.Approval.Terminal {
+			w.Answer(approval.Answer{Road: approval.Dismissed, Who: answer.Who})
+		}
+	}
+}
+
+// ended takes how the question ended. What a stateless client has back goes on with its retry and not before: who does not
+// come back must not find it done.
+func (a *asking) ended(answer approval.Answer) {
+	a.mu.Lock()
+	if a.givenOut && answer.Allow && a.ctx.Err() == nil {
+		a.answer = &answer
+		a.mu.Unlock()
+		return
+	}
+	a.mu.Unlock()
+	go a.finish(answer)
+}
+
+// over ends what waits, and reports whether something did.
+func (a *asking) over() bool {
+	a.mu.Lock()
+	was := a.done
+	a.done = true
+	withdraw, back := a.withdraw, a.back
+	a.mu.Unlock()
+	if withdraw != nil {
+		withdraw()
+		<-back // what is said of the question is said before the call is answered
+	}
+	a.wait.over()
+	return !was
+}
+
+// later tells the client to come again; the question stays.
+func (a *asking) later(w *approval.Waiting) {
+	a.mu.Lock()
+	open := !a.done && a.answer == nil
+	a.mu.Unlock()
+	if !open || !w.Later() || !a.over() {
+		return
+	}
+	a.r.Trail.Add(exchange.Note{Stage: "approve", Denied: true, Code: codePending, Text: "it waits for a person, and was told to come again"})
+	a.reply(exchange.Refused(a.r, fmt.Sprintf("Waiting for the user's yes (call %s). Nothing was done yet. Call this tool again with the same arguments to go on.", trailID(a.r)),
+		[]byte(`{"reason":"pending"}`)))
+}
+
+// finish does what the answer says.
+func (a *asking) finish(answer approval.Answer) {
+	if !a.over() {
+		return
+	}
+	if a.ctx.Err() != nil && !answer.Allow && !answer.Road.ByPerson() {
+		answer.Road = approval.Withdrawn
+	}
+	if !a.answered(answer) {
+		return
+	}
+	if answer.Allow && a.ctx.Err() == nil {
+		a.remember(answer)
+		a.run(answer, "")
+		return
+	}
+	a.refused(answer)
+}
+
+// answered logs an answer. What cannot be logged is a no.
+func (a *asking) answered(answer approval.Answer) bool {
+	verdict, from := calllog.Deny, calllog.Party("")
+	if answer.Allow {
+		verdict = calllog.Allow
+	}
+	switch answer.Road {
+	case approval.ByClient, approval.Declined, approval.Dismissed:
+		from = calllog.Client
+	case approval.ByTerminal:
+		from = calllog.Person
+	}
+	err := a.g.opt.Log.Append(&calllog.Record{
+		Kind: calllog.Answered, Session: sessionID(a.r), Call: trailID(a.r), Method: a.r.Msg.Method(), Tool: a.tool, Verdict: verdict, Code: string(answer.Road), From: from,
+		Reason: sentence(answer), Ask: a.digest[:shortDigest],
+	})
+	if err != nil {
+		a.g.deny(a.r, "log", "its answer could not be logged: "+err.Error(), "", "it could not be logged", a.reply)
+	}
+	return err == nil
+}
+
+// refused tells the model that the answer is no.
+func (a *asking) refused(answer approval.Answer) {
+	code, tell := codeRefused, ""
+	switch answer.Road {
+	case approval.Withdrawn:
+		a.reply(exchange.Cancelled)
+		return
+	case approval.TimedOut:
+		tell = "nobody answered in time whether it may go on"
+	case approval.Flooded:
+		tell = "too many calls wait for the user's yes already"
+	case approval.ClockMoved:
+		tell = "the clock of this machine was set while it waited for the user's yes, so that the answer does not count"
+	case approval.Dismissed:
+		tell = "the user closed the question without an answer"
+	default:
+		if a.ctx.Err() != nil { // a yes that comes too late
+			a.reply(exchange.Cancelled)
+			return
+		}
+		tell = "the user said no" + note(answer)
+	}
+	a.g.deny(a.r, code, sentence(answer), "", tell, a.reply)
+}
+
+// note is what the person said besides, for the model.
+func note(a approval.Answer) string {
+	if a.Note == "" {
+		return ""
+	}
+	return ", and says: " + approval.Line(a.Note, 1000)
+}
+
+// by says who answered.
+func by(a approval.Answer) string {
+	switch a.Road {
+	case approval.ByTerminal:
+		return "a person in a terminal: " + a.Who
+	case approval.ByClient, approval.Declined, approval.Dismissed:
+		return "the client " + fmt.Sprintf("%q", a.Who) + " for its person"
+	}
+	return a.Who
+}
+
+// sentence says how a question ended, for the log and for people.
+func sentence(a approval.Answer) string {
+	text := ""
+	switch a.Road {
+	case approval.ByGrant:
+		return "allowed by " + a.Who
+	case approval.TimedOut:
+		return "nobody answered in time"
+	case approval.Withdrawn:
+		return "the call was cancelled before somebody answered"
+	case approval.Flooded:
+		return "too many calls of this session wait for a person"
+	case approval.ClockMoved:
+		return "the clock was set while it waited, so that the answer does not count"
+	case approval.Declined:
+		text = "declined by "
+	case approval.Dismissed:
+		text = "closed without an answer by "
+	default:
+		text = "denied by "
+		if a.Allow {
+			text = a.Choice.String() + ", said by "
+		}
+	}
+	text += by(a)
+	if a.Note != "" {
+		text += " (" + a.Note + ")"
+	}
+	return text
+}
+
+// remember keeps a yes that is good for more. If it cannot be kept it is good for this call alone.
+func (a *asking) remember(answer approval.Answer) {
+	grants := a.g.opt.Approval.Grants
+	grant, ok := a.grant(answer)
+	if !ok || grants == nil {
+		return
+	}
+	if _, err := grants.Store().Add(grant); err != nil {
+		text := fmt.Sprintf("what you allowed (call %s) is good for this call alone: %v", trailID(a.r), err)
+		a.g.opt.Warn(text)
+		a.g.note(&calllog.Record{Kind: calllog.Note, Session: sessionID(a.r), Code: "grants", Reason: text})
+	}
+}
+
+// run sends the call on, if it is still what was asked about.
+func (a *asking) run(answer approval.Answer, text string) {
+	g, r := a.g, a.r
+	if text == "" {
+		text = sentence(answer)
+	}
+	c := *r
+	if r.Session != nil {
+		c.Roots = g.session(r, nil).state().Set // they may have changed while it waited
+	}
+	if !g.contained {
+		g.judgeAgain(&c)
+	}
+	call, d := g.decide(&c, nil)
+	if d.Verdict == policy.Deny {
+		g.deny(r, codeRule, "it was allowed, and is refused now: "+d.Reason+" ("+d.Rule+")", d.Change, d.Reason, a.reply)
+		return
+	}
+	if now := g.subject(&c, call, d); now.digest != a.digest {
+		g.deny(r, codeRefused, "it was allowed, and is not what was asked about any more: what it names leads elsewhere now, or the server changed the tool", "",
+			"what it names, or the tool itself, changed while it waited for the user", a.reply)
+		return
+	}
+	r.Trail.Begun = g.opt.Now() // a person's time is not the server's
+	r.Trail.Add(exchange.Note{Stage: "approve", Code: codeApproved, Text: text})
+	a.next.Handle(a.ctx, &c, func(o exchange.Outcome) {
+		if _, interim := exchange.Interim(r, o); interim {
+			hold := exchange.Held{heldApproval: []byte(a.digest)}
+			for k, v := range o.Hold {
+				hold[k] = v
+			}
+			o.Hold = hold
+		}
+		a.reply(o)
+	})
+}
+
+// judgeAgain looks anew where the paths of a call lead. What the paths stage left is for the log.
+func (g *Guard) judgeAgain(r *exchange.Request) {
+	args, err := g.findArgs(r)
+	if err == nil {
+		r.Trail.Add(exchange.Note{Stage: "paths", Detail: detail{judged: g.judgeArgs(args, r.Roots).Judged}})
+	}
+}
+
+// EndSessions takes back what was granted for the sessions of this guard, which end with it.
+func (g *Guard) EndSessions() {
+	grants := g.opt.Approval.Grants
+	if grants == nil {
+		return
+	}
+	if _, err := grants.Store().Revoke(func(o approval.Grant) bool { return strings.HasPrefix(o.Session, g.run+":") }); err != nil {
+		g.opt.Warn(err.Error())
+	}
+}
+
+// sessionOf names the session of a request where grants are kept.
+func (g *Guard) sessionOf(r *exchange.Request) string {
+	if r.Session == nil {
+		return ""
+	}
+	return g.run + ":" + r.Session.ID
+}
+
+// left reports whether the question is left to the client.
+func (g *Guard) left(r *exchange.Request, c policy.Call) bool {
+	switch g.opt.Approval.Mode {
+	case policy.AskClient:
+		return true
+	case policy.AskAuto:
+		return false
+	}
+	return false
+}
+
+// wait tells a client that its call waits for a person.
+type wait struct {
+	once sync.Once
+	done chan struct{}
+}
+
+func (w *wait) over() {
+	if w != nil {
+		w.once.Do(func() { close(w.done) })
+	}
+}
+
+// wait begins to tell the client of r, if it gave a token, now and then until it is over. The numbers are small, so that those
+// of the server, which come later, are larger.
+func (g *Guard) wait(ctx context.Context, r *exchange.Request) *wait {
+	w := &wait{done: make(chan struct{})}
+	token, ok := wire.Get(r.Msg.Meta(), "progressToken")
+	if !ok {
+		return w
+	}
+	go func() {
+		tick := time.NewTicker(progressEvery)
+		defer tick.Stop()
+		for n := 1; ; n++ {
+			p := append(append([]byte(`{"progressToken":`), token...), fmt.Sprintf(`,"progress":%.6f,"message":`, float64(n)/1e6)...)
+			p = append(wire.AppendQuote(p, fmt.Sprintf("Waiting for the user's yes (call %s)", trailID(r))), '}')
+			r.Caller.Notify(wire.NewNotification("notifications/progress", p))
+			select {
+			case <-tick.C:
+			case <-w.done:
+				return
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return w
+}
+
+// rootsOf are the roots that hold some of these paths.
+func rootsOf(paths []policy.Path, changed bool) (list []string) {
+	for _, p := range paths {
+		if (!changed || p.Need&^roots.Read != 0) && !slices.Contains(list, p.Root) {
+			list = append(list, p.Root)
+		}
+	}
+	return list
+}
+
+// alwaysAskStage marks the tools that policy asks for, for clients that know the mark. It asks nobody and answers nothing.
+func (g *Guard) alwaysAskStage(next exchange.Handler) exchange.Handler {
+	if !g.opt.Approval.AlwaysAsk {
+		return next
+	}
+	return exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		if r.Msg.Method() != "tools/list" {
+			next.Handle(ctx, r, reply)
+			return
+		}
+		next.Handle(ctx, r, func(o exchange.Outcome) {
+			if p := g.policy.Load(); p.Rules != nil && o.Msg != nil && o.Msg.Result() != nil {
+				o.Msg = g.marked(o.Msg, p)
+			}
+			reply(o)
+		})
+	})
+}
+
+// metaInteraction is the mark.
+const metaInteraction = "anthropic/requiresUserInteraction"
+
+func (g *Guard) marked(m *wire.Message, p *Policy) *wire.Message {
+	items, ok := wire.Get(m.Result(), "tools")
+	if !ok {
+		return m
+	}
+	out := []byte{'['}
+	for item := range wire.Items(items) {
+		if name := wire.GetString(item, "name"); name != "" {
+			effect, _ := g.effect(p, name)
+			if p.Rules.Worst(policy.Call{Server: g.opt.Server, Tool: name, Effect: effect}) == policy.Ask {
+				item = wire.SetMember(item, []byte("true"), "_meta", metaInteraction)
+			}
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, item...)
+	}
+	return m.WithResult(wire.SetMember(m.Result(), append(out, ']'), "tools"))
+}
