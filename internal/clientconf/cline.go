@@ -6,7 +6,7 @@ var clineFormat = Format{Grammar: JSON, Containers: in("mcpServers"), Entry: Ent
 }}
 
 var cline = Client{
-	ID: "cline", Name: "Cline", Writable: true,
+	ID: "cline", Name: "Cline", Writable: true, Locks: true,
 	Variables:  []Syntax{BracesEnv},
 	Precedence: "there is one file",
 	Roots: Roots{Sends: No, Fact: Fact{

@@ -189,6 +189,9 @@ func (d *Doc) itemIndent(l list) string {
 
 // apply makes the new text and holds it against what it should say.
 func (d *Doc) apply(doing string, p Path, patches []patch, want *Value) (*Doc, error) {
+	if at := d.oddBreak(); d.format == YAML && at >= 0 {
+		return nil, fmt.Errorf("%s %s: %w", doing, p, d.errorf(at, "a line ends here in a way that few programs know: edit it by hand"))
+	}
 	var out bytes.Buffer
 	if d.bom {
 		out.WriteString(bom)
@@ -201,6 +204,9 @@ func (d *Doc) apply(doing string, p Path, patches []patch, want *Value) (*Doc, e
 	}
 	out.Write(d.text[done:])
 	next, err := Parse(out.Bytes(), d.format)
+	if d.format == YAML && (err != nil || !next.root.Equal(want)) { // whose layouts are too many to know them all
+		return nil, fmt.Errorf("%s %s: the edit would change more than that: edit it by hand", doing, p)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: bug: the result would not be readable: %w", doing, p, err)
 	}

@@ -48,7 +48,7 @@ func (d *Doc) Prepend(p Path, items ...*Value) (*Doc, error) {
 	switch {
 	case v.form == block:
 		indent := d.between(span{d.lineStart(v.start), v.start})
-		if strings.Trim(before, " \t") != "-" || strings.Trim(indent, " ") != "" {
+		if strings.Trim(before, " \t") != "-" || before == "-" || strings.Trim(indent, " ") != "" {
 			return nil, fmt.Errorf("prepending to %s: %w", p, &Error{Pos: v.Pos, Msg: "the layout leaves no place: edit it by hand"})
 		}
 		sep = d.newline() + indent + before
@@ -77,14 +77,22 @@ func (d *Doc) Chop(p Path, n int) (*Doc, error) {
 	switch {
 	case n < len(v.Items):
 		to = v.Items[n].start
-	case last.end < 0:
+	case last.end < 0 || v.form == written && v.end < 0:
 		return nil, fmt.Errorf("taking from %s: %w", p, &Error{Pos: last.Pos, Msg: "it is not written in one piece"})
-	case v.form == block:
-		from, with, to = v.start, "[]", last.end
+	case v.form == block: // an empty one is not written by indentation
+		from = len(strings.TrimRight(string(d.text[:v.start]), " \t\r\n"))
+		if from == 0 || d.text[from-1] != ':' {
+			return nil, fmt.Errorf("taking from %s: %w", p, &Error{Pos: v.Pos, Msg: "the layout leaves no place: edit it by hand"})
+		}
+		with, to = " []", last.end
 	default:
 		to = last.end
-		if at := d.skipExtra(to); d.format != YAML && at < len(d.text) && d.text[at] == ',' {
+		if at := d.skipExtra(to); at < len(d.text) && d.text[at] == ',' {
 			to = at + 1
+		}
+		// Where each item has a line, none is left for nothing.
+		if d.onlyBlanks(v.start+1, from) && d.hasLineEnd(v.start+1, from) && d.onlyBlanks(to, v.end-1) {
+			from, to = v.start+1, v.end-1
 		}
 	}
 	return d.apply("taking from", p, []patch{{span{from, to}, with}}, want)

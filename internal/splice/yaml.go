@@ -13,8 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxAliased is how many values a YAML text may stand for, with those that aliases and merge keys repeat.
-const maxAliased = 1_000_000
+// maxRepeated is how many values the aliases and merge keys of a YAML text may stand for together.
+const maxRepeated = 20_000
 
 func (d *Doc) parseYAML() {
 	dec := yaml.NewDecoder(bytes.NewReader(d.text))
@@ -68,8 +68,9 @@ type yamlTree struct {
 	d    *Doc
 	at   yamlLocator
 	open map[*yaml.Node]bool
-	made int
 	stop *Error
+
+	repeated int
 }
 
 // value makes a value. Repeated says that it is not written here but stands for what is written elsewhere.
@@ -80,7 +81,10 @@ func (t *yamlTree) value(n *yaml.Node, repeated bool) *Value {
 	} else {
 		out.start = t.at.of(n.Line, n.Column)
 	}
-	if t.made++; t.made > maxAliased {
+	if repeated {
+		t.repeated++
+	}
+	if t.repeated > maxRepeated {
 		t.fail(n, "there are too many aliases in this text")
 	}
 	if t.stop != nil {
@@ -146,6 +150,7 @@ func (t *yamlTree) fail(n *yaml.Node, msg string) {
 // members makes the members of a mapping: its own, and those that a merge key brings in and it has not itself.
 func (t *yamlTree) members(out *Value, n *yaml.Node, repeated bool) {
 	var merged []*yaml.Node
+	seen := make(map[string]int, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		switch {
@@ -161,11 +166,12 @@ func (t *yamlTree) members(out *Value, n *yaml.Node, repeated bool) {
 			start = t.at.of(key.Line, key.Column)
 		}
 		m := Member{Name: key.Value, Pos: Pos{key.Line, key.Column}, Value: t.value(value, repeated)}
-		if at := out.index(m.Name); at >= 0 {
+		if at, twice := seen[m.Name]; twice {
 			t.d.fault(twiceGiven(m.Name, out.Members[at].Pos, m.Pos))
 			out.Members[at] = m
 			continue
 		}
+		seen[m.Name] = len(out.Members)
 		out.Members = append(out.Members, m)
 		out.pairs = append(out.pairs, pair{keys: []string{m.Name}, start: start, end: m.Value.end})
 	}
@@ -177,7 +183,8 @@ func (t *yamlTree) members(out *Value, n *yaml.Node, repeated bool) {
 		}
 		for _, v := range list {
 			for _, m := range v.Members {
-				if out.index(m.Name) < 0 {
+				if _, own := seen[m.Name]; !own {
+					seen[m.Name] = len(out.Members)
 					out.Members = append(out.Members, m)
 				}
 			}
@@ -277,6 +284,16 @@ func (l *yamlLocator) of(line, column int) int {
 	return l.offset
 }
 
+// oddBreak returns where a line of YAML ends with something else than a line feed, or -1.
+func (d *Doc) oddBreak() int {
+	for i, c := range d.text {
+		if c == '\r' && (i+1 == len(d.text) || d.text[i+1] != '\n') {
+			return i
+		}
+	}
+	return bytes.IndexAny(d.text, "\u0085\u2028\u2029")
+}
+
 // yamlMember puts a member into a mapping: behind the line of its last member that is a scalar.
 func (d *Doc) yamlMember(parent *Value, name string, v *Value) ([]patch, error) {
 	for i := len(parent.pairs) - 1; i >= 0; i-- {
@@ -308,21 +325,26 @@ func (d *Doc) blockIndent(n int) (string, bool) {
 	return blanks, strings.Trim(blanks, " ") == ""
 }
 
-// yamlDelete takes a member out of a mapping that stands on one line.
+// yamlDelete takes a member out of a mapping: one on one line, or a list with a line for each of its items.
 func (d *Doc) yamlDelete(parent *Value, name string) ([]patch, error) {
 	for i, p := range parent.pairs {
 		if p.keys[0] != name {
 			continue
 		}
+		value := parent.Members[i].Value
+		end, lines := p.end, false
+		if n := len(value.Items); value.form == block && n > 0 && d.lineStart(p.start) < d.lineStart(value.start) {
+			end, lines = value.Items[n-1].end, true
+		}
 		switch {
-		case p.end < 0 || d.hasLineEnd(p.start, p.end):
+		case end < 0 || !lines && d.hasLineEnd(p.start, end):
 		case parent.form == written && i > 0 && parent.pairs[i-1].end > 0:
 			return []patch{cut(parent.pairs[i-1].end, p.end)}, nil
 		case parent.form == block && d.onlyBlanks(d.lineStart(p.start), p.start) && len(parent.pairs) > 1:
-			if _, alone := d.tail(p.end); !alone {
+			if _, alone := d.tail(end); !alone {
 				break
 			}
-			start, end := d.lineStart(p.start), d.lineEnd(p.end)
+			start, end := d.lineStart(p.start), d.lineEnd(end)
 			if end == len(d.text) && d.text[end-1] != '\n' && start > 0 {
 				start--
 				if start > 0 && d.text[start-1] == '\r' {

@@ -1,0 +1,117 @@
+package clientconf
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// ErrChanged is the error of Write for a file that does not hold what was read any more.
+var ErrChanged = errors.New("it was changed meanwhile; try again")
+
+// Backup is what the copy of a file is called that Write leaves beside it.
+func (f *File) Backup() string { return f.Path + ".rootbound-backup" }
+
+// Write puts a draft on the disk, whole or not at all: through a link into the file it leads to, with the mode that is
+// there, and while the client holds no lock of its own. If the file holds something else than what was read, it stays.
+func (d *Draft) Write() error {
+	if err := d.write(); err != nil {
+		return fmt.Errorf("writing %q: %w", d.file.Path, reason(err))
+	}
+	return nil
+}
+
+func (d *Draft) write() error {
+	path, err := filepath.EvalSymlinks(d.file.Path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	unlock, err := d.file.lock(path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return replace(path, info, d.Bytes(), func() error {
+		now, err := read(path)
+		if err == nil && !bytes.Equal(now, d.file.src.text) {
+			err = ErrChanged
+		}
+		return err
+	})
+}
+
+// replace puts a text in the place of a file that is there, if still nothing speaks against it.
+func replace(path string, info fs.FileInfo, text []byte, still func() error) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".rootbound-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(text)
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if err = errors.Join(err, tmp.Chmod(info.Mode().Perm()), keepOwner(tmp, info), tmp.Close()); err != nil {
+		return err
+	}
+	if err := still(); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}
+
+// Save leaves a copy of the file as it was read beside it, with the same rights. One that is there already stays when keep
+// says so, as it is that of an earlier state.
+func (f *File) Save(keep bool) error {
+	if _, err := os.Lstat(f.Backup()); err == nil && keep {
+		return nil
+	}
+	info, err := os.Stat(f.Path)
+	if err == nil {
+		err = replace(f.Backup(), info, f.src.text, func() error { return nil })
+	}
+	if err != nil {
+		return fmt.Errorf("saving %q: %w", f.Backup(), reason(err))
+	}
+	return nil
+}
+
+// Unsave removes the copy that Save left.
+func (f *File) Unsave() error {
+	if err := os.Remove(f.Backup()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing %q: %w", f.Backup(), reason(err))
+	}
+	return nil
+}
+
+const (
+	lockWait = 5 * time.Second // how long a client may hold its lock
+	lockStep = 20 * time.Millisecond
+)
+
+// lock takes the lock that the client itself takes to write the file: a directory beside it. Clients without one have none.
+func (f *File) lock(path string) (unlock func(), err error) {
+	if !f.Client.Locks {
+		return func() {}, nil
+	}
+	name := path + ".lock"
+	for end := time.Now().Add(lockWait); ; time.Sleep(lockStep) {
+		err := os.Mkdir(name, 0o700)
+		switch {
+		case err == nil:
+			return func() { os.Remove(name) }, nil
+		case !errors.Is(err, fs.ErrExist):
+			return nil, err
+		case time.Now().After(end):
+			return nil, fmt.Errorf("%s holds the lock %q; if it does not run, remove that directory", f.Client.Name, name)
+		}
+	}
+}
