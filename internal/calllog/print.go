@@ -245,7 +245,7 @@ func describe(r *Record) (what, word, detail string) {
 		if r.Bytes > 0 {
 			size = bytesText(r.Bytes)
 		}
-		return string(r.Kind), "", join(" — ", name(r.From), reason(r), join(", ", text, size))
+		return string(r.Kind), string(r.Verdict), join(" — ", name(r.From), reason(r), join(", ", text, size))
 	}
 }
 

@@ -42,7 +42,7 @@ type Filter struct {
 	Call string
 	// Since is the earliest time.
 	Since time.Time
-	// Denied selects requests that were refused.
+	// Denied selects requests that were refused, and what the kernel kept a confined server from.
 	Denied bool
 	// Roots selects what is about roots: questions, answers, changes, and notifications of a changed roots list.
 	Roots bool
@@ -54,7 +54,7 @@ func (f Filter) Match(r *Record) bool {
 	case f.Server != "" && r.Server != f.Server && !strings.HasPrefix(r.Server, f.Server+"/"),
 		f.Call != "" && r.Call != f.Call,
 		r.Time.Before(f.Since),
-		f.Denied && !(r.Kind == Call && r.Verdict == Deny),
+		f.Denied && !((r.Kind == Call || r.Kind == Note) && r.Verdict == Deny),
 		f.Roots && !aboutRoots(r):
 		return false
 	}

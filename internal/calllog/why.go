@@ -53,7 +53,10 @@ func Why(entries iter.Seq2[Entry, error], what string, most int) ([]Story, error
 		switch story := r.open[e.Call]; {
 		case story != nil:
 			story.Rest = append(story.Rest, e)
-		case e.Kind == Call && (id && e.Call == what || !id && refuses(&e.Record, what)):
+			if e.Verdict == Deny && e.Fix != "" && !slices.Contains(story.Allow, e.Fix) { // what was denied in the course of it
+				story.Allow = append(story.Allow, e.Fix)
+			}
+		case (e.Kind == Call || e.Kind == Note && e.Verdict == Deny) && (id && e.Call == what || !id && refuses(&e.Record, what)):
 			story = &Story{Call: e, Roots: r.effective, Allow: allowing(&e.Record, r.effective)}
 			stories = append(stories, story)
 			if e.Call != "" {

@@ -33,6 +33,10 @@ type confinement struct {
 	proxy *egress.Proxy
 	tmp   string // the server's own directory for temporary files
 	told  sync.Once
+
+	mu     sync.Mutex
+	held   sandbox.Policy  // what the server was started with last
+	denied map[denial]bool // what was told already
 }
 
 // newConfinement looks whether a server can be confined as the plan says. Nil is for a plan that does not say it.
@@ -160,6 +164,9 @@ func (c *confinement) command(filled launch.Command, set roots.Set, dir string) 
 			c.run.note("variables of the environment that the server does not get: %s", strings.Join(withheld, " "))
 		}
 	})
+	c.mu.Lock()
+	c.held = policy
+	c.mu.Unlock()
 	vars := map[string]string{"TMPDIR": c.tmp, loggedBy: cmp.Or(c.run.log.Path(), logOff)}
 	if c.proxy != nil {
 		policy.Net.Proxy = c.proxy.Port()

@@ -252,6 +252,7 @@ func (a *app) run(ctx context.Context, f config.Flags, o runOptions) error {
 			Strict: plan.StrictProtocol.Value, Report: r.report, Note: r.note, Memory: a.eras(identity(command, cwd), r.report),
 			Again:    func(m *wire.Message) bool { return p.guard.Again(m) },
 			Confined: func(l sandbox.Level) { r.note("the server runs %s", l) },
+			Said:     confined.listener(),
 			Exited: func(e *transport.ExitError, gone bool) {
 				r.report("%s", e.Error())
 				if gone {
@@ -264,7 +265,7 @@ func (a *app) run(ctx context.Context, f config.Flags, o runOptions) error {
 			opt.Restart, opt.RestartNarrowed = process.Restart, plan.OnChange.Value == config.Restart
 		}
 		p.guard, p.close = guard.New(opt), process.Close
-		p.handler = p.guard.Wrap(process)
+		p.handler = p.guard.Wrap(confined.explain(process))
 		return p
 	}
 	a.startLine(r, plan, words)

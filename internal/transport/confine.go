@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,7 @@ func Run(ctx context.Context, c Command, out *os.File) error {
 		return fmt.Errorf("starting the watcher of %q: %w", c.Args[0], err)
 	}
 	defer group.close()
-	said, err := newRelay(out)
+	said, err := newRelay(out, nil)
 	if err != nil {
 		return fmt.Errorf("making a pipe from %q: %w", c.Args[0], err)
 	}
@@ -70,7 +71,7 @@ type relay struct {
 	done chan struct{}
 }
 
-func newRelay(to *os.File) (*relay, error) {
+func newRelay(to *os.File, said func(line string)) (*relay, error) {
 	r, w, err := pipe()
 	if err != nil {
 		return nil, err
@@ -79,10 +80,34 @@ func newRelay(to *os.File) (*relay, error) {
 	go func() {
 		defer close(l.done)
 		defer r.Close()
-		io.Copy(to, r)
-		io.Copy(io.Discard, r) // where nobody takes it, the program goes on all the same
+		from := io.Reader(r)
+		if said != nil {
+			from = io.TeeReader(r, &lines{said: said})
+		}
+		io.Copy(to, from)
+		io.Copy(io.Discard, from) // where nobody takes it, the program goes on all the same
 	}()
 	return l, nil
+}
+
+// lines tells of the lines that are written to it.
+type lines struct {
+	said func(line string)
+	line []byte
+}
+
+const longestLine = 4096 // of which is told; the rest of it is left out
+
+func (l *lines) Write(b []byte) (int, error) {
+	for n, rest := len(b), b; ; {
+		part, more, ended := bytes.Cut(rest, []byte("\n"))
+		l.line = append(l.line, part[:min(len(part), longestLine-len(l.line))]...)
+		if !ended {
+			return n, nil
+		}
+		l.said(string(l.line))
+		l.line, rest = l.line[:0], more
+	}
 }
 
 // wait waits until the last of it was passed on, but not for long: somebody else may hold the pipe open.

@@ -44,6 +44,8 @@ type ProcessOptions struct {
 	Again func(m *wire.Message) bool
 	// Confined, if set, is told what the kernel enforces, each time that a confined process was started.
 	Confined func(sandbox.Level)
+	// Said, if set, gets each line of a confined process's standard error, after it was passed on; of a long one the beginning.
+	Said func(line string)
 	// Exited, if set, is told when a child ended that nobody wanted to end. Lost says that the session was lost with it:
 	// a handshake server's client has to begin anew.
 	Exited func(e *ExitError, lost bool)
@@ -260,7 +262,7 @@ func startChild(command Command, o ProcessOptions) (*child, error) {
 	var said *relay
 	if command.Confine == nil {
 		err = guard.start(cmd)
-	} else if said, err = newRelay(o.Stderr); err == nil {
+	} else if said, err = newRelay(o.Stderr, o.Said); err == nil {
 		cmd.Stderr = said.in
 		var level sandbox.Level
 		if level, err = startConfined(guard, cmd, command.Confine); err == nil && o.Confined != nil {
