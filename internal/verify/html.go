@@ -1,0 +1,57 @@
+package verify
+
+import (
+	_ "embed"
+	"html/template"
+	"io"
+	"strings"
+)
+
+//go:embed report.html
+var page string
+
+var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
+	"mark": func(v Verdict) string { return marks[v] },
+	"kind": func(v Verdict) string { return strings.ReplaceAll(string(v), " ", "-") },
+	"era":  eraName,
+	"join": func(list []string) string { return strings.Join(list, " ") },
+}).Parse(page))
+
+// classOf is the cases of a class, for the page.
+type classOf struct {
+	Name                 string
+	Cases                []Result
+	Held, Leaked, Failed int
+	Other                int
+}
+
+// WriteHTML writes the report as one page that needs nothing else.
+func (r *Report) WriteHTML(w io.Writer) error {
+	var classes []*classOf
+	at := map[string]*classOf{}
+	for _, c := range r.Cases {
+		k := at[c.Class]
+		if k == nil {
+			k = &classOf{Name: c.Class}
+			at[c.Class] = k
+			classes = append(classes, k)
+		}
+		k.Cases = append(k.Cases, c)
+		switch c.Verdict {
+		case Held:
+			k.Held++
+		case Leaked:
+			k.Leaked++
+		case Failed:
+			k.Failed++
+		default:
+			k.Other++
+		}
+	}
+	return pageTemplate.Execute(w, struct {
+		*Report
+		Classes []*classOf
+		Leaks   int
+		Faults  int
+	}{r, classes, r.Count(Leaked), r.Count(Failed)})
+}
