@@ -50,6 +50,9 @@ Which directories: --root and --ro; else the configuration file; else the direct
 server; else the project of the working directory. In COMMAND {roots}, {root} and {root:NAME} are filled from them, and
 --root @active is the workspace that ` + "`rootbound roots use`" + ` chose.
 
+With --listen it serves clients over HTTP instead, until a signal comes: each session of the revisions up to 2025-11-25 with a
+process of the server of its own, all clients of 2026-07-28 with one.
+
 Exit codes: the server's own. Where there is none: 0 the client closed, 1 error, 2 wrong usage; 128+N when signal N
 ended the server.`,
 		Example: `  rootbound run -- npx -y @modelcontextprotocol/server-filesystem ~/project
