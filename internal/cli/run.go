@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rootbound/rootbound/internal/calllog"
+	"github.com/rootbound/rootbound/internal/clientconf"
 	"github.com/rootbound/rootbound/internal/config"
 	"github.com/rootbound/rootbound/internal/consent"
 	"github.com/rootbound/rootbound/internal/exchange"
@@ -71,7 +72,9 @@ ended the server.`,
 	f.BoolVar(&o.refresh, "refresh", false, "install a confined server anew that a package runner (npx) would fetch")
 	f.StringVar(&b.Pins, "pins", "", "where it is kept what the server says of itself: a `FILE`, or off (default: the state directory)")
 	o.listen.flags(cmd)
-	b.flags(a, cmd, slices.Concat(listenRarely, confineNames, []string{"pins", "refresh"})...)
+	noArgs := strings.TrimPrefix(clientconf.NoArgs, "--")
+	f.Bool(noArgs, false, "written by wrap where a client's entry has no list of arguments; changes nothing")
+	b.flags(a, cmd, slices.Concat(listenRarely, confineNames, []string{"pins", "refresh", noArgs})...)
 	return cmd
 }
 
