@@ -46,7 +46,9 @@ func NewClient(next exchange.Handler, s *exchange.Session, report func(format st
 	return &Client{next: next, session: s, report: report, sealer: newSealer(time.Now), name: handle(6) + ".", open: map[string]*call{}}
 }
 
-// removed are the methods that this revision took out.
+// Removed reports whether a method is one that this revision took out.
+func Removed(method string) bool { return removed[method] }
+
 var removed = map[string]bool{
 	"initialize": true, "ping": true, "logging/setLevel": true, "resources/subscribe": true, "resources/unsubscribe": true,
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/modern"
 	"github.com/rootbound/rootbound/internal/transport"
 	"github.com/rootbound/rootbound/internal/wire"
 )
@@ -28,6 +29,9 @@ func (s *Server) modernPost(w http.ResponseWriter, r *http.Request, m *wire.Mess
 	_, capable := object(m.Meta(), exchange.MetaCapabilities)
 	said := wire.GetString(m.Meta(), exchange.MetaVersion)
 	switch {
+	case m.Kind() == wire.Request && modern.Removed(m.Method()): // whatever else it says
+		refuse(http.StatusNotFound, wire.CodeMethodNotFound, m.Method()+" does not exist in this revision", nil)
+		return
 	case m.Kind() == wire.Request && (said == "" || !capable):
 		refuse(http.StatusBadRequest, wire.CodeInvalidParams, fmt.Sprintf("_meta must have a string %q and an object %q", exchange.MetaVersion, exchange.MetaCapabilities), nil)
 		return
