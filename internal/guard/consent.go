@@ -45,7 +45,49 @@ func (g *Guard) consent() {
 	}
 	for _, s := range all {
 		s.event(func(t *roots.Tracker) roots.Step { return t.Consent(set) })
+		if g.opt.Share {
+			now := s.state().Set
+			s.announce(now, now)
+		}
 	}
+}
+
+// shared is what of a set a server on another machine may be told: what a person consented to. The rest waits for that.
+func (g *Guard) shared(set roots.Set) roots.Set {
+	if !g.opt.Remote {
+		return set
+	}
+	if !g.opt.Share {
+		return roots.Set{}
+	}
+	g.mu.Lock()
+	consented := g.consented
+	var allowed []roots.Dir
+	var waiting []string
+	for _, d := range set.Dirs() {
+		switch _, _, in := consented.Match(d.Path); {
+		case in:
+			allowed = append(allowed, d)
+		case !g.unshared[d.Path]:
+			if g.unshared == nil {
+				g.unshared = map[string]bool{}
+			}
+			g.unshared[d.Path] = true
+			waiting = append(waiting, d.Path)
+		}
+	}
+	g.mu.Unlock()
+	if len(waiting) > 0 {
+		text := fmt.Sprintf("the server, which is on another machine, wants to know the roots, and nobody consented that it is told of %q; %s lets it know", waiting, g.allow(""))
+		g.opt.Warn(text)
+		g.note(&calllog.Record{Kind: calllog.Note, Code: codeConsent, Reason: text})
+		if g.opt.Consent != nil {
+			if err := g.opt.Consent.Ask(waiting...); err != nil {
+				g.opt.Warn(err.Error())
+			}
+		}
+	}
+	return roots.NewSet(allowed...)
 }
 
 // waits says that directories of the client's list wait for consent, and how it is given.

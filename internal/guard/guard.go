@@ -41,6 +41,9 @@ type Options struct {
 	ClientRoots roots.Mode
 	// Strict reads the client's URIs by the letter.
 	Strict bool
+	// Remote says that the server is on another machine, so that this machine's directories are nothing to it: it is told of none,
+	// or with Share of those that Consent allows.
+	Remote, Share bool
 	// Quiet declares roots to the server without listChanged, and announces no change.
 	Quiet bool
 	// Paths say how this server's path arguments are found, and Process how it resolves them.
@@ -98,7 +101,8 @@ type Guard struct {
 	started    *roots.Set // what the server was started with; nil before
 	restarting sync.Mutex // held while it is started again
 	listeners  []*listener
-	told       map[string]int // how often something was found in answers, by what is told of it
+	unshared   map[string]bool // directories of which it was said that they wait for consent to be told
+	told       map[string]int  // how often something was found in answers, by what is told of it
 	damaged    string         // what was wrong with the consents when they were read last
 	sessions   map[*exchange.Session]*session
 }

@@ -81,7 +81,7 @@ func (w *world) set(t *testing.T, specs ...string) roots.Set {
 
 // options are what the first lines of a transcript say: "#! roots A B:ro", "#! mode accept", "#! quiet", "#! strict",
 // "#! pins", "#! results CHECK ACTION", "#! consent A", "#! own A/FILE", "#! elsewhere", "#! default TOOL ARG VALUE"; "#! restart" for a server that can be started
-// again, with "narrowed" one that is when roots are taken away, too; "#! log broken" for a log that takes nothing.
+// again, "#! remote" and "#! remote share" for one on another machine, "#! remote-root DIR"; with "narrowed" one that is when roots are taken away, too; "#! log broken" for a log that takes nothing.
 func (w *world) options(t *testing.T, tr mcptest.Transcript) guard.Options {
 	o := guard.Options{Server: server.Name, Consent: w.consents.Watch(server), Process: pathargs.Process{Dir: w.names["A"], Home: w.names["OUT"]}}
 	for _, words := range tr.Options() {
@@ -126,6 +126,10 @@ func (w *world) options(t *testing.T, tr mcptest.Transcript) guard.Options {
 		case "restart":
 			w.restart = true
 			o.RestartNarrowed = len(words) > 1 && words[1] == "narrowed"
+		case "remote":
+			o.Remote, o.Share = true, len(words) > 1
+		case "remote-root":
+			o.Paths.Where, o.Paths.Dirs = pathargs.Remote, words[1:]
 		case "elsewhere":
 			o.Paths.Where = pathargs.Elsewhere
 		case "default":

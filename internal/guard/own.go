@@ -15,6 +15,9 @@ const CodeOwn = "own-file"
 
 // judgeArgs judges arguments against a set, and refuses besides that a server changes what holds it.
 func (g *Guard) judgeArgs(args []pathargs.Argument, set roots.Set) pathargs.Verdict {
+	if paths := g.rules.Load().paths; paths.Where == pathargs.Remote {
+		return pathargs.JudgeText(args, paths.Dirs)
+	}
 	v := pathargs.Judge(args, set, g.opt.Process)
 	for i := range v.Judged {
 		if j := &v.Judged[i]; j.Refusal == pathargs.NotRefused && g.own(j.Place.Path, j.Need) {

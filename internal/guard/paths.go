@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -88,6 +89,10 @@ func (g *Guard) judge(ctx context.Context, r *exchange.Request, next exchange.Ha
 		return
 	}
 	s := g.session(r, nil)
+	if g.rules.Load().paths.Where == pathargs.Remote { // no list of the client has anything to do with it
+		g.refuse(r, r.Roots, v, refused[0], s.state(), reply)
+		return
+	}
 	s.denied(ctx, r, refused[0].Place.Path, reply, func(set roots.Set, final bool) {
 		if !final {
 			v = g.judgeArgs(args, set)
@@ -116,7 +121,12 @@ func (g *Guard) refuse(r *exchange.Request, set roots.Set, v pathargs.Verdict, j
 	g.opt.Warn(strings.TrimSuffix(fmt.Sprintf("refused %s (call %s): %s (%s)", method(r), r.Trail.ID, text, way), " ()"))
 	data := append(wire.AppendQuote([]byte(`{"reason":`), code), `,"call":`...)
 	data = append(wire.AppendQuote(data, r.Trail.ID), '}')
-	reply(exchange.Refused(r, modelText(code, j, set, g.allow(""), r.Trail.ID), data))
+	model := modelText(code, j, set, g.allow(""), r.Trail.ID)
+	if paths := g.rules.Load().paths; paths.Where == pathargs.Remote && code == calllog.CodeOutside {
+		model = fmt.Sprintf("Refused by Rootbound (call %s): the argument %q is outside the directories of the server's machine that are open (%s). Use a path inside of them.",
+			r.Trail.ID, strings.TrimPrefix(j.Pointer, "/"), strings.Join(paths.Dirs, ", "))
+	}
+	reply(exchange.Refused(r, model, data))
 }
 
 const (
@@ -165,6 +175,16 @@ func (g *Guard) explain(j pathargs.Judged, state roots.State, tool string) (code
 	}
 	if j.Reading != "" {
 		text += " (" + j.Reading + ")"
+	}
+	if paths := g.rules.Load().paths; paths.Where == pathargs.Remote && j.Refusal == pathargs.Outside {
+		text += ", outside the directories of the server's machine that are open: " + strings.Join(paths.Dirs, ", ")
+		if path.IsAbs(where) {
+			allow = "--remote-root " + ShellQuote(path.Dir(where))
+		}
+		if j.Why == pathargs.ByName && tool != "" {
+			fix = fmt.Sprintf("not_paths = [%q] for the tool %q, if that is no path", strings.TrimPrefix(j.Pointer, "/"), tool)
+		}
+		return calllog.CodeOutside, text, allow, fix
 	}
 	dir := where
 	if info, err := os.Stat(where); err != nil || !info.IsDir() {

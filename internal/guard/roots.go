@@ -157,7 +157,7 @@ func (s *session) declared(r *exchange.Request) {
 // declaration is the roots capability that the server sees: none when there is no list and cannot be one.
 func (s *session) declaration() []byte {
 	switch {
-	case s.state().Why == roots.NothingConfigured:
+	case s.state().Why == roots.NothingConfigured, s.g.opt.Remote && !s.g.opt.Share:
 		return nil
 	case s.g.opt.Quiet:
 		return []byte("{}")
@@ -367,7 +367,7 @@ func (s *session) announce(before, after roots.Set) {
 	}
 	w := &settling{over: make(chan struct{})}
 	restart := s.stale(after)
-	wait := greeted && s.fetched && !s.lazy && !s.g.opt.Quiet
+	wait := greeted && s.fetched && !s.lazy && !s.g.opt.Quiet && !s.g.opt.Remote // whose checks are not by its roots
 	if wait || restart {
 		if s.settling != nil {
 			defer s.settling.end() // those who wait for it look again
@@ -379,7 +379,7 @@ func (s *session) announce(before, after roots.Set) {
 		go s.restart(w) // it waits for what the server has not answered
 		return
 	}
-	if s.g.opt.Quiet || !greeted {
+	if s.g.opt.Quiet || s.g.opt.Remote && !s.g.opt.Share || !greeted {
 		return
 	}
 	s.g.note(&calllog.Record{Kind: calllog.ListChanged, Session: s.id(), Method: "notifications/roots/list_changed", From: calllog.Guard, To: calllog.Server})
@@ -455,11 +455,13 @@ func (s *session) list(q exchange.Question) (exchange.Answer, roots.Set) {
 	s.g.note(&calllog.Record{Kind: calllog.RootsAsked, Session: s.id(), Ask: ask, From: calllog.Server, To: calllog.Guard})
 	rec := &calllog.Record{Kind: calllog.RootsAnswered, Session: s.id(), Ask: ask, From: calllog.Guard, To: calllog.Server, Outcome: calllog.OK}
 	var a exchange.Answer
-	if state.Why == roots.NothingConfigured {
+	s.g.consent() // who has just consented wants it to hold
+	set := s.g.shared(state.Set)
+	if state.Why == roots.NothingConfigured && !s.g.opt.Remote {
 		a.Error = wire.ErrorObject(wire.CodeMethodNotFound, "rootbound: no roots are configured", []byte(`{"reason":"nothing configured"}`))
 		rec.Outcome, rec.Reason = calllog.Failed, "nothing is configured"
 	} else {
-		list := state.Set.Roots()
+		list := set.Roots()
 		equal := sameRoots(list, s.g.Configured().Roots())
 		rec.Roots, rec.Equal = logRoots(list), &equal
 		a.Result = formatList(list)
@@ -467,7 +469,7 @@ func (s *session) list(q exchange.Question) (exchange.Answer, roots.Set) {
 	if err := s.g.opt.Log.Append(rec); err != nil {
 		return exchange.Answer{Error: wire.ErrorObject(wire.CodeInternal, "rootbound: the list of roots could not be logged", []byte(`{"reason":"log"}`))}, roots.Set{}
 	}
-	return a, state.Set
+	return a, set
 }
 
 // answeredServer is called when the server was told a list: with a ping behind it we know when it has read it.

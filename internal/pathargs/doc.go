@@ -21,7 +21,8 @@
 // 4,096 bytes that begins like a path and something of that path exists on this machine. Names of members count by their
 // shape, and by the name of the object they are in. Names of free text (content, query, code, …) never count.
 //
-// For a server elsewhere, whose paths are not of this machine, only "file:" URIs and "~/" count.
+// For a server elsewhere, whose paths are not of this machine, only "file:" URIs and "~/" count. Where directories of its machine
+// are known, JudgeText holds its paths to them by their text; then no one looks whether something exists.
 //
 // # Every reading
 //

@@ -14,11 +14,15 @@ const (
 	Local Where = iota
 	// Elsewhere: of a remote server, a repository host, a container. Only "file:" URIs and "~/" are of this machine.
 	Elsewhere
+	// Remote: of the server's machine, where Rules.Dirs are (JudgeText).
+	Remote
 )
 
 // Rules say which arguments of a server are paths. The zero value is right for a local server nobody knows.
 type Rules struct {
 	Where Where
+	// Dirs are directories of the server's machine, absolute, to which its paths are held by their text; for Remote.
+	Dirs []string
 	// Filesystem is set for a known filesystem server: names that can mean something else then mean a path.
 	Filesystem bool
 	// Tools are exceptions by the name of a tool or prompt, or "*" for all.
