@@ -103,7 +103,7 @@ type Guard struct {
 	listeners  []*listener
 	unshared   map[string]bool // directories of which it was said that they wait for consent to be told
 	told       map[string]int  // how often something was found in answers, by what is told of it
-	damaged    string         // what was wrong with the consents when they were read last
+	damaged    string          // what was wrong with the consents when they were read last
 	sessions   map[*exchange.Session]*session
 }
 
