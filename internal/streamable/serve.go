@@ -79,7 +79,7 @@ type Server struct {
 	closed   bool
 	ending   sync.WaitGroup // sessions that end
 
-	elsewhere atomic.Bool // it was told that a client is on another machine
+	told atomic.Bool // that a client is on another machine
 }
 
 // Listen listens on an address. Who serves what is listened on closes it.

@@ -54,8 +54,7 @@ func (s *Server) modernPost(w http.ResponseWriter, r *http.Request, m *wire.Mess
 	on := &mapped{stream: st, server: s, method: m.Method(), id: m.ID()}
 	inner := on.inward(m)
 	if isElsewhere(r) {
-		s.toldElsewhere(r)
-		inner = inner.WithParams(wire.DeleteMember(inner.Params(), "_meta", exchange.MetaCapabilities, "roots"))
+		inner = s.elsewhere(r, inner, "_meta", exchange.MetaCapabilities, "roots")
 	}
 	st.attach(r, -1)
 	s.modern.Receive(inner, on)
@@ -79,11 +78,16 @@ func (s *stream) ending() bool {
 	return s.ended
 }
 
-// toldElsewhere tells once that a client's directories are not here.
-func (s *Server) toldElsewhere(r *http.Request) {
-	if !s.elsewhere.Swap(true) {
+// elsewhere takes out of a message of a client on another machine that it has roots, and tells once that they count for nothing:
+// its directories are not here.
+func (s *Server) elsewhere(r *http.Request, m *wire.Message, declared ...string) *wire.Message {
+	if _, has := wire.Get(m.Params(), declared...); !has {
+		return m
+	}
+	if !s.told.Swap(true) {
 		s.opt.Report("a client is on another machine (%s): the roots of such clients count for nothing here", r.RemoteAddr)
 	}
+	return m.WithParams(wire.DeleteMember(m.Params(), declared...))
 }
 
 func object(value []byte, path ...string) ([]byte, bool) {

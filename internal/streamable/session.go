@@ -233,8 +233,7 @@ func (s *Server) legacyPost(w http.ResponseWriter, r *http.Request, m *wire.Mess
 	}
 	defer sess.release()
 	if m.Method() == "initialize" && sess.remote {
-		s.toldElsewhere(r)
-		m = m.WithParams(wire.DeleteMember(m.Params(), "capabilities", "roots"))
+		m = s.elsewhere(r, m, "capabilities", "roots")
 	}
 	if m.Kind() == wire.Notification || m.Kind() == wire.Response {
 		sess.receive(m, nowhere{})
