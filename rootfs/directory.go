@@ -65,6 +65,9 @@ const (
 
 // openDirectory opens the directory at path, which has no links.
 func openDirectory(path string, h how, by implementation) (directory, error) {
+	if by == best && onlyOSRoot {
+		by = osRoot
+	}
 	if by == best || by == kernel {
 		if d, err, ok := openKernel(path, h); ok {
 			return d, err

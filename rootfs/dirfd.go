@@ -129,6 +129,17 @@ func (d dirFD) sync() error {
 
 func (d dirFD) close() error { return unix.Close(d.fd) }
 
+// asFile makes a file of the descriptor of a regular one that was opened without blocking. It blocks from now on: the runtime
+// would wait in its poller for what does not block, and a file system in user space can hold that up, and with it the
+// whole process.
+func asFile(fd int, name string) (*os.File, error) {
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFL, 0); err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
 func ignoringEINTR(f func() (int, error)) (int, error) {
 	for {
 		n, err := f()

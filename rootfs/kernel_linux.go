@@ -133,7 +133,7 @@ func (d *kernelDir) open(name string) (*os.File, error) {
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFREG:
-		return os.NewFile(uintptr(fd), name), nil
+		return asFile(fd, name)
 	case unix.S_IFDIR:
 		err = IsDirectory
 	default:

@@ -171,7 +171,7 @@ func (d *stepDir) open(name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return os.NewFile(uintptr(fd), name), nil
+	return asFile(fd, name)
 }
 
 func (d *stepDir) sub(name string, h how) (directory, error) {

@@ -329,9 +329,14 @@ func growth(t testing.TB) func() int64 {
 
 // mostGrowth is how much one attempt may take, in bytes. The race detector takes several times as much.
 var mostGrowth = sync.OnceValue(func() int64 {
-	info, _ := debug.ReadBuildInfo()
-	if slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+	if builtWith("-race", "true") {
 		return 4 << 30
 	}
 	return 512 << 20
 })
+
+// builtWith reports whether this program was built with a flag.
+func builtWith(flag, value string) bool {
+	info, _ := debug.ReadBuildInfo()
+	return slices.Contains(info.Settings, debug.BuildSetting{Key: flag, Value: value})
+}

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -28,22 +30,53 @@ const nobody = 65534
 
 // variant is one way to run a test: which of rootfs's ways to reach a file is taken, and as whom.
 type variant struct {
-	name  string
-	walk  bool // openat2 is not there
-	other bool // as nobody
+	name   string
+	walk   bool // openat2 is not there
+	osRoot bool // nothing but os.Root is there: it takes another program
+	other  bool // as nobody
 }
 
-var variants = []variant{{name: "openat2"}, {name: "walk", walk: true}, {name: "openat2 as nobody", other: true}, {name: "walk as nobody", walk: true, other: true}}
+var variants = []variant{
+	{name: "openat2"}, {name: "walk", walk: true}, {name: "os.Root", osRoot: true},
+	{name: "openat2 as nobody", other: true}, {name: "walk as nobody", walk: true, other: true}, {name: "os.Root as nobody", osRoot: true, other: true},
+}
+
+// osRootTag takes all but os.Root out of rootfs.
+const osRootTag = "rootbound_osroot"
+
+// osRootProgram is this test program as it is on systems that have nothing but os.Root.
+var osRootProgram = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "osroot")
+	if err != nil {
+		return "", err
+	}
+	osRootDir = dir
+	program := filepath.Join(dir, "fsserver.test")
+	out, err := exec.Command("go", "test", "-c", "-tags", osRootTag, "-o", program, ".").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("building the tests for os.Root: %w\n%s", err, out)
+	}
+	return program, os.Chmod(dir, 0o755)
+})
+
+// osRootDir is the directory of that, for TestMain to remove.
+var osRootDir string
 
 func TestMain(m *testing.M) {
+	if how := os.Getenv(fuseEnv); how != "" {
+		serveFUSE(how)
+		return
+	}
 	if os.Getenv(filterEnv) != "" {
 		os.Unsetenv(filterEnv)
 		fmt.Fprintln(os.Stderr, execWithoutOpenat2())
 		os.Exit(2)
 	}
 	code := m.Run()
-	if builtIn != "" {
-		os.RemoveAll(builtIn)
+	for _, dir := range []string{builtIn, osRootDir} {
+		if dir != "" {
+			os.RemoveAll(dir)
+		}
 	}
 	os.Exit(code)
 }
@@ -74,8 +107,11 @@ func inEveryVariant(t *testing.T, all []variant, test func(t *testing.T, v varia
 	name := os.Getenv(variantEnv)
 	for _, v := range all {
 		if name == v.name {
-			if _, err := unix.Openat2(unix.AT_FDCWD, ".", &unix.OpenHow{Flags: unix.O_PATH}); (err == unix.ENOSYS) != v.walk {
+			if _, err := unix.Openat2(unix.AT_FDCWD, ".", &unix.OpenHow{Flags: unix.O_PATH}); (err == unix.ENOSYS) != v.walk && !v.osRoot {
 				t.Fatalf("variant %s: openat2 says %v", v.name, err)
+			}
+			if only := builtWith("-tags", osRootTag); only != v.osRoot {
+				t.Fatalf("variant %s: this program has nothing but os.Root: %v", v.name, only)
 			}
 			if v.other && os.Geteuid() != nobody {
 				t.Fatalf("variant %s has user %d", v.name, os.Geteuid())
@@ -91,7 +127,7 @@ func inEveryVariant(t *testing.T, all []variant, test func(t *testing.T, v varia
 		switch _, err := unix.Openat2(unix.AT_FDCWD, ".", &unix.OpenHow{Flags: unix.O_PATH}); {
 		case v.other && os.Geteuid() != 0:
 			t.Logf("left out: %s, which only root can become", v.name)
-		case !v.walk && errors.Is(err, unix.ENOSYS):
+		case !v.walk && !v.osRoot && errors.Is(err, unix.ENOSYS):
 			t.Logf("left out: %s, which this kernel has not", v.name)
 		default:
 			t.Run(v.name, func(t *testing.T) {
@@ -109,8 +145,14 @@ func runVariant(t *testing.T, v variant) {
 	}
 	defer os.RemoveAll(dir)
 	top, _, _ := strings.Cut(t.Name(), "/")
+	program := "/proc/self/exe"
+	if v.osRoot {
+		if program, err = osRootProgram(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	command := func(namespace uintptr) *exec.Cmd {
-		cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^"+top+"$", "-test.v", fmt.Sprintf("-long=%v", *long))
+		cmd := exec.CommandContext(t.Context(), program, "-test.run=^"+top+"$", "-test.v", fmt.Sprintf("-long=%v", *long))
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), variantEnv+"="+v.name, "TMPDIR="+dir)
 		if v.walk {

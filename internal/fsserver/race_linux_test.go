@@ -52,7 +52,7 @@ var races = []race{
 // does it with the server's own tool. Nothing outside is shown, and nothing changes there.
 // https://github.com/garrytan/gstack/issues/1420, https://github.com/rust-mcp-stack/rust-mcp-filesystem/pull/94
 func TestRaces(t *testing.T) {
-	inEveryVariant(t, variants[:2], func(t *testing.T, _ variant) {
+	inEveryVariant(t, variants, func(t *testing.T, _ variant) {
 		each := 2 * time.Second / time.Duration(len(races)+1)
 		if *long {
 			each = 30 * time.Second
