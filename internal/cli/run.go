@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -29,6 +30,7 @@ import (
 	"github.com/rootbound/rootbound/internal/pathargs"
 	"github.com/rootbound/rootbound/internal/results"
 	"github.com/rootbound/rootbound/internal/sandbox"
+	"github.com/rootbound/rootbound/internal/streamable"
 	"github.com/rootbound/rootbound/internal/transport"
 	"github.com/rootbound/rootbound/internal/wire"
 	"github.com/rootbound/rootbound/roots"
@@ -38,7 +40,7 @@ func (a *app) runCommand() *cobra.Command {
 	var b boundary
 	var o runOptions
 	cmd := &cobra.Command{
-		Use:     "run [flags] -- COMMAND [ARG…]",
+		Use:     "run [flags] {-- COMMAND [ARG…] | --url URL}",
 		Short:   "Stand between a client and a server, and keep the server inside its roots",
 		GroupID: groupRun,
 		Long: `Start the server COMMAND and stand between it and the client on standard input and output.
@@ -46,6 +48,9 @@ func (a *app) runCommand() *cobra.Command {
 The server is told the roots, whatever the client says of them; every path that a request names is checked before the
 server gets the request; links in answers that lead outside are taken out; everything is logged. Checking stops honest
 mistakes: a server that means harm can read what your user can read, unless --confine lets the kernel hold it.
+
+With --url the server is one on another machine, of any revision of MCP over HTTP. That disk is not this disk: it is told no
+roots, and of the paths in its calls only file: URIs and ~/ are checked, or all by their text with --remote-root.
 
 Which directories: --root and --ro; else the configuration file; else the directory arguments of a known filesystem
 server; else the project of the working directory. In COMMAND {roots}, {root} and {root:NAME} are filled from them, and
@@ -60,6 +65,7 @@ ended the server.`,
   rootbound run --root ~/project --ro docs=/usr/share/doc -- my-server {roots}
   rootbound run --confine --net api.example.com:443 --allow-env API_TOKEN --root ~/project -- my-server
   rootbound run --config mcp.json --server filesystem
+  rootbound run --url https://mcp.example.com/mcp --header 'Authorization: Bearer ${env:EXAMPLE_TOKEN}'
   rootbound run --listen 127.0.0.1:8080 --root ~/project -- my-server {roots}`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.run(cmd.Context(), b.configFlags(args), o)
@@ -72,9 +78,10 @@ ended the server.`,
 	f.BoolVar(&o.refresh, "refresh", false, "install a confined server anew that a package runner (npx) would fetch")
 	f.StringVar(&b.Pins, "pins", "", "where it is kept what the server says of itself: a `FILE`, or off (default: the state directory)")
 	o.listen.flags(cmd)
+	b.remoteFlags(cmd)
 	noArgs := strings.TrimPrefix(clientconf.NoArgs, "--")
 	f.Bool(noArgs, false, "written by wrap where a client's entry has no list of arguments; changes nothing")
-	b.flags(a, cmd, slices.Concat(listenRarely, confineNames, []string{"pins", "refresh", noArgs})...)
+	b.flags(a, cmd, slices.Concat(listenRarely, confineNames, remoteRarely, []string{"pins", "refresh", noArgs})...)
 	return cmd
 }
 
@@ -195,6 +202,9 @@ func (a *app) run(ctx context.Context, f config.Flags, o runOptions) error {
 	if err := plan.Runnable(); err != nil {
 		return usageError{withHint(err, "write `rootbound run -- COMMAND`; see `rootbound run --help`")}
 	}
+	if plan.URL.Given() {
+		return a.runRemote(ctx, f, plan, o)
+	}
 	command := plan.Command
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -257,6 +267,7 @@ func (a *app) run(ctx context.Context, f config.Flags, o runOptions) error {
 		}, transport.ProcessOptions{
 			Strict: plan.StrictProtocol.Value, Report: r.report, Note: r.note, Memory: a.eras(identity(command, cwd), r.report),
 			Again:    func(m *wire.Message) bool { return p.guard.Again(m) },
+			Protocol: transport.Protocol(plan.ServerProtocol.Value),
 			Confined: func(l sandbox.Level) { r.note("the server runs %s", l) },
 			Said:     confined.listener(),
 			Exited: func(e *transport.ExitError, gone bool) {
@@ -271,14 +282,26 @@ func (a *app) run(ctx context.Context, f config.Flags, o runOptions) error {
 			opt.Restart, opt.RestartNarrowed = process.Restart, plan.OnChange.Value == config.Restart
 		}
 		p.guard, p.close = guard.New(opt), process.Close
-		p.handler = p.guard.Wrap(confined.explain(process))
+		p.handler = transport.Hold(transport.Protocol(plan.ClientProtocol.Value), p.guard.Wrap(confined.explain(process)))
 		return p
 	}
 	a.startLine(r, plan, words)
-	missing := transport.LookPath(command.Path, dir)
-	if missing != nil {
+	var unstarted *transport.ExitError
+	if missing := transport.LookPath(command.Path, dir); missing != nil {
 		r.warn(fmt.Sprintf("the server cannot be started as it is written: %v", missing))
+		unstarted = transport.NotStarted(command.Path, missing)
 	}
+	err = r.attend(ctx, f, plan, ln, clients, newPost, func(err error) { cancel(err) }, unstarted)
+	if o.learn != nil {
+		err = cmp.Or(o.learn.propose(confined, plan.Roots), err)
+	}
+	return err
+}
+
+// attend serves one client on standard input and output, or those that come to ln, each in front of a post. Lost is called when
+// the only client's session is lost. Unstarted is the end of a server that nobody asked for and nobody could have had.
+func (r *running) attend(ctx context.Context, f config.Flags, plan *config.Plan, ln net.Listener, clients *streamable.Options,
+	newPost func(lost func(error)) *post, lost func(error), unstarted *transport.ExitError) error {
 	if ln != nil {
 		all := newPost(func(error) {}) // which the next request starts again
 		r.posts.add(ctx, all)
@@ -297,20 +320,12 @@ func (a *app) run(ctx context.Context, f config.Flags, o runOptions) error {
 			return nil
 		})
 	}
-	one := newPost(func(err error) { cancel(err) })
+	one := newPost(lost)
 	r.posts.add(ctx, one)
-	err = r.serve(ctx, f, plan, r.stdio(one.handler), func() *transport.ExitError {
+	return r.serve(ctx, f, plan, r.stdio(one.handler), func() *transport.ExitError {
 		defer transport.KillDescendants()
-		exit := one.close()
-		if exit == nil && missing != nil { // nobody asked for it, and nobody could have had it
-			exit = transport.NotStarted(command.Path, missing)
-		}
-		return exit
+		return cmp.Or(one.close(), unstarted)
 	})
-	if o.learn != nil {
-		err = cmp.Or(o.learn.propose(confined, plan.Roots), err)
-	}
-	return err
 }
 
 // running is one server with its guard.
@@ -438,7 +453,10 @@ func (r *running) options(plan *config.Plan, process pathargs.Process) (guard.Op
 		return guard.Options{}, err
 	}
 	r.rules = pathargs.Rules{Filesystem: plan.Known && plan.Profile.Filesystem, Tools: tools}
-	if plan.Paths.Value == launch.Elsewhere {
+	switch {
+	case plan.URL.Given() && len(plan.RemoteRoots.Value) > 0:
+		r.rules.Where, r.rules.Dirs = pathargs.Remote, plan.RemoteRoots.Value
+	case plan.Paths.Value == launch.Elsewhere:
 		r.rules.Where = pathargs.Elsewhere
 	}
 	own := slices.DeleteFunc(slices.Clone(plan.Watched), func(path string) bool { return slices.Contains(plan.Missing, path) })
@@ -449,7 +467,7 @@ func (r *running) options(plan *config.Plan, process pathargs.Process) (guard.Op
 		own = append(own, filepath.Dir(path))
 	}
 	var consents *consent.Watch
-	if plan.ClientRoots.Value == roots.Accept {
+	if plan.ClientRoots.Value == roots.Accept || plan.URL.Given() && plan.ShareRoots.Value {
 		file, err := r.app.consents()
 		if err != nil {
 			return guard.Options{}, err
@@ -615,6 +633,9 @@ func (a *app) openLog(plan *config.Plan, name, dir string, layers []string) (*ca
 	start := calllog.Record{
 		Server: name, Version: version(), PID: os.Getpid(), Cwd: dir, ClientRoots: modeWord(plan.ClientRoots.Value), Dirs: guard.LogDirs(plan.Roots),
 		Layers: layers,
+	}
+	if u, err := config.ParseURL(plan.URL.Value); err == nil {
+		start.Command = []string{config.PlainURL(u)}
 	}
 	if plan.Command.Path != "" {
 		start.Command = append([]string{plan.Command.Path}, plan.Command.Args...)

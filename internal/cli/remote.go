@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rootbound/rootbound/internal/config"
+	"github.com/rootbound/rootbound/internal/guard"
+	"github.com/rootbound/rootbound/internal/launch"
+	"github.com/rootbound/rootbound/internal/pathargs"
+	"github.com/rootbound/rootbound/internal/streamable"
+	"github.com/rootbound/rootbound/internal/transport"
+	"github.com/rootbound/rootbound/internal/wire"
+)
+
+// remoteRarely are the flags for servers on other machines, and for the two sides, that only --help-all shows.
+var remoteRarely = []string{"share-roots", "remote-root", "forward-authorization", "server-protocol", "client-protocol"}
+
+// remoteFlags are the flags for a server on another machine.
+func (b *boundary) remoteFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&b.URL, "url", "", "a server on another machine, instead of COMMAND: its `URL`, such as https://mcp.example.com/mcp")
+	f.StringArrayVar(&b.Headers, "header", nil, "what is sent to it with every request: `NAME: VALUE`, with ${env:NAME} and ${file:PATH} filled in; may be repeated")
+	f.BoolVar(&b.ShareRoots, "share-roots", false, "let it know the roots that you allow with `rootbound roots allow`")
+	f.StringArrayVar(&b.RemoteRoots, "remote-root", nil, "a `DIR` of its machine, to which the paths in its calls are held by their text; may be repeated")
+	f.BoolVar(&b.ForwardAuthorization, "forward-authorization", false, "send it the Authorization of clients of ours (with --listen)")
+	f.Var(choice{&b.ServerProtocol, config.ProtocolWords}, "server-protocol", "which revisions are spoken with the server")
+	f.Var(choice{&b.ClientProtocol, config.ProtocolWords}, "client-protocol", "which revisions are spoken with the client")
+	for _, name := range []string{"server-protocol", "client-protocol"} {
+		cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(config.ProtocolWords, cobra.ShellCompDirectiveNoFileComp))
+	}
+}
+
+// headers are what goes with every request to a server, with its secrets filled in.
+func (a *app) headers(plan *config.Plan) (http.Header, error) {
+	h := http.Header{}
+	for name, value := range plan.Headers.Value {
+		text, err := config.Secrets(value, func(name string) (string, bool) {
+			v := a.env(name)
+			return v, v != ""
+		}, func(path string) (string, error) {
+			b, err := os.ReadFile(path)
+			if err != nil {
+				return "", err
+			}
+			return strings.TrimRight(string(b), "\r\n"), nil
+		})
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%s: filling in the header %q: %w", plan.Headers.Origin, name, err)
+		case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+			return nil, fmt.Errorf("%s: filling in the header %q: the secret has a character that a header cannot have", plan.Headers.Origin, name)
+		}
+		h.Set(name, text)
+	}
+	return h, nil
+}
+
+// remoteIdentity is what a URL stands for in consents, in what is remembered and in pins.
+func remoteIdentity(u *url.URL) string {
+	v := *u
+	v.RawQuery = ""
+	return "url:" + config.PlainURL(&v)
+}
+
+// runRemote stands between clients and a server on another machine.
+func (a *app) runRemote(ctx context.Context, f config.Flags, plan *config.Plan, o runOptions) error {
+	if plan.Confine.Value {
+		return withHint(errors.New("confining a server with a URL: it does not run here"), "leave out --confine, or write its command behind --")
+	}
+	u, err := config.ParseURL(plan.URL.Value)
+	if err != nil {
+		return fmt.Errorf("%s: reading the URL: %w", plan.URL.Origin, err)
+	}
+	header, err := a.headers(plan)
+	if err != nil {
+		return err
+	}
+	auth, err := a.authorizer(plan, u, header)
+	if err != nil {
+		return err
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("finding the working directory: %w", err)
+	}
+	ln, clients, err := o.listen.open(a)
+	if err != nil {
+		return err
+	}
+	if ln != nil {
+		defer ln.Close()
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	layers := []string{"checked"}
+	if plan.ShareRoots.Value {
+		layers = append([]string{"told"}, layers...)
+	}
+	r, err := a.newRun(plan, cmp.Or(plan.Server, u.Hostname()), cwd, layers...)
+	if err != nil {
+		return err
+	}
+	home, _ := os.UserHomeDir() // without one, "~" in a path is a name like any other
+	r.runs = remoteIdentity(u)
+	opt, err := r.options(plan, pathargs.Process{Home: home})
+	if err != nil {
+		return r.fail(err)
+	}
+	opt.Remote, opt.Share = true, plan.ShareRoots.Value
+	pins, file, err := r.pins(plan)
+	if err != nil {
+		return err
+	}
+	if opt.Pins = pins; pins != nil {
+		opt.Own = append(opt.Own, file)
+	}
+	newPost := func(func(error)) *post {
+		p := &post{}
+		var remote *transport.Remote
+		remote = transport.NewRemote(func(again func()) (transport.Link, error) {
+			return streamable.Dial(streamable.DialOptions{
+				URL: u, Header: header, Auth: auth, Agent: "rootbound/" + version(), Again: again, Report: r.report, Note: r.note,
+			}), nil
+		}, transport.ProcessOptions{
+			Strict: plan.StrictProtocol.Value, Report: r.report, Note: r.note, Memory: a.eras(r.runs, r.report),
+			Again:    func(m *wire.Message) bool { return p.guard.Again(m) },
+			Protocol: transport.Protocol(plan.ServerProtocol.Value),
+		})
+		p.guard = guard.New(opt)
+		p.close = func() *transport.ExitError {
+			remote.Close()
+			return nil
+		}
+		p.handler = transport.Hold(transport.Protocol(plan.ClientProtocol.Value), p.guard.Wrap(remote))
+		return p
+	}
+	a.startLine(r, plan, remoteWords(plan, u))
+	if u.Scheme == "http" && !config.Loopback(u) {
+		r.warn("without https:// everybody on the way can read and change what is said, secrets included")
+	}
+	return r.attend(ctx, f, plan, ln, clients, newPost, func(err error) { cancel(err) }, nil)
+}
+
+// remoteWords say in the start line what holds for a server on another machine.
+func remoteWords(plan *config.Plan, u *url.URL) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s is on another machine, whose disk is not this one: it is told ", config.PlainURL(u))
+	if plan.ShareRoots.Value {
+		b.WriteString("the roots that you allow")
+	} else {
+		b.WriteString("no roots")
+	}
+	switch {
+	case len(plan.RemoteRoots.Value) > 0:
+		b.WriteString(", and the paths in its calls are held to " + strings.Join(plan.RemoteRoots.Value, ", ") + " there, by their text")
+	case plan.Paths.Value == launch.Elsewhere:
+		b.WriteString(", and of the paths in its calls only file: URIs and ~/ are checked")
+	default:
+		b.WriteString(", and the paths in its calls are checked as paths of this machine")
+	}
+	return b.String()
+}
+
+// authorizer has the tokens of a server, where nothing else authorizes us.
+func (a *app) authorizer(plan *config.Plan, u *url.URL, header http.Header) (streamable.Authorizer, error) {
+	return nil, nil
+}
