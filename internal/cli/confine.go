@@ -219,7 +219,7 @@ func environment(env []string, values ...map[string]string) []string {
 
 // needs finds what a command needs to run, besides its roots.
 func (c *confinement) needs(filled launch.Command, set roots.Set, dir string, programs ...string) (launch.Needs, error) {
-	look := launch.Look{Dir: dir, Getenv: os.Getenv, Net: c.plan.Net.Value.Any(), Writable: c.writable(set, "")}
+	look := launch.Look{Dir: dir, Getenv: os.Getenv, Net: c.plan.Net.Value.Any(), Writable: c.writable(set, ""), Tmp: c.tmp}
 	needs, err := filled.Needs(look, slices.Concat(c.plan.AllowRun.Value, programs)...)
 	if err != nil {
 		err = fmt.Errorf("finding what the confined server needs to run: %w", err)
@@ -240,7 +240,7 @@ func rulesOf(set roots.Set, needs []launch.Need) []sandbox.Rule {
 		if info, err := os.Stat(n.Path); err == nil && info.IsDir() && n.Execute && overlaps(set, n.Path) {
 			n.Execute = false
 		}
-		rules = append(rules, sandbox.Rule{Path: n.Path, Access: n.Access, Execute: n.Execute})
+		rules = append(rules, sandbox.Rule{Path: n.Path, Access: n.Access, Execute: n.Execute, List: n.List})
 	}
 	return rules
 }

@@ -107,7 +107,7 @@ func (p *proposal) file(c *confinement, set roots.Set, a sandbox.Access) {
 	case filepath.Base(a.Path) == "__pycache__": // Python does without
 	case inProcess.MatchString(a.Path):
 		p.leave("%s %s %s, where other processes are", short(a.Program), a.Use, a.Path)
-	case a.Use == sandbox.Lists && (roots.Broad(a.Path) || dir == "/" && a.Path != "/"):
+	case a.Use == sandbox.Lists && (roots.Broad(a.Path) || dir == "/" || slices.ContainsFunc(p.rules, func(r sandbox.Rule) bool { return beneath(r.Path, a.Path) })):
 		p.leave("%s lists %s; to allow that would open all that is in it", short(a.Program), a.Path)
 	case a.Use == sandbox.Writes:
 		if what := c.ours(a.Path); what != "" || roots.Broad(a.Path) {
@@ -145,18 +145,20 @@ func (p *proposal) group() {
 			}
 		}
 	}
+	for use, list := range map[sandbox.Use]map[string]string{sandbox.Reads: p.read, sandbox.Writes: p.write} {
+		files := map[string]int{}
+		for path := range list {
+			files[filepath.Dir(path)]++
+		}
+		for dir, n := range files {
+			if n > manyFiles && !roots.Broad(dir) && filepath.Dir(dir) != "/" {
+				list[dir] = fmt.Sprintf("%s %d files of it", use, n)
+			}
+		}
+	}
 	for path := range maps.Clone(p.write) {
 		if inner(p.write, path) {
 			delete(p.write, path)
-		}
-	}
-	files := map[string]int{}
-	for path := range p.read {
-		files[filepath.Dir(path)]++
-	}
-	for dir, n := range files {
-		if n > manyFiles && !roots.Broad(dir) && filepath.Dir(dir) != "/" {
-			p.read[dir] = fmt.Sprintf("reads %d files of it", n)
 		}
 	}
 	for path := range maps.Clone(p.read) {
@@ -225,7 +227,9 @@ func allowed(rules []sandbox.Rule, a sandbox.Access) bool {
 			return false
 		}
 		switch a.Use {
-		case sandbox.Reads, sandbox.Lists:
+		case sandbox.Lists:
+			return r.List || r.Access&roots.Read != 0
+		case sandbox.Reads:
 			return r.Access&roots.Read != 0
 		case sandbox.Writes:
 			return r.Access&roots.Write != 0

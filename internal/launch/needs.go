@@ -23,6 +23,8 @@ type Look struct {
 	// Writable says of a directory, by its path without links, whether what is started can write there; nil is nowhere. What
 	// lies there can be other than it was, so it does not decide what is opened elsewhere.
 	Writable func(dir string) bool
+	// Tmp is a directory for what it keeps only for itself, as a cache; "" is none.
+	Tmp string
 	// Install says that the command is a package manager that is meant to install.
 	Install bool
 }
@@ -43,6 +45,8 @@ type Need struct {
 	Path    string
 	Access  roots.Access
 	Execute bool
+	// List lets a directory, and those beneath it, be listed, also without Access.
+	List bool
 	// Why says what it belongs to: "node", "the dynamic linker", "the server's package".
 	Why string
 }
@@ -94,7 +98,7 @@ func (f *finder) system() {
 		"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
 		"/etc/localtime", "/usr/share/zoneinfo",
 		"/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/uptime", "/proc/loadavg", "/proc/version",
-		"/sys/devices/system/cpu", "/sys/fs/cgroup", "/sys/kernel/mm/transparent_hugepage", "/proc/sys/vm/overcommit_memory",
+		"/sys/devices/system/cpu", "/sys/fs/cgroup", "/sys/kernel/mm/transparent_hugepage", "/proc/sys/vm", "/proc/sys/kernel/osrelease",
 		"/usr/lib/locale", "/usr/share/locale", "/etc/locale.alias",
 	} {
 		f.add(Need{Path: path, Access: roots.Read, Why: "every program"})
@@ -124,10 +128,12 @@ func (f *finder) add(n Need) {
 		have := &f.needs.Files[i]
 		have.Access |= n.Access
 		have.Execute = have.Execute || n.Execute
+		have.List = have.List || n.List
 		return
 	}
 	if !exists(n.Path) || slices.ContainsFunc(f.needs.Files, func(have Need) bool {
-		return strings.HasPrefix(n.Path, have.Path+"/") && have.Access&n.Access == n.Access && (have.Execute || !n.Execute)
+		return strings.HasPrefix(n.Path, have.Path+"/") && have.Access&n.Access == n.Access && (have.Execute || !n.Execute) &&
+			(!n.List || have.List || have.Access&roots.Read != 0)
 	}) {
 		return
 	}

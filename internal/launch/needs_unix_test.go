@@ -51,7 +51,7 @@ func TestNeeds(t *testing.T) {
 		"app/package.json: {}", "app/dist/main.js: #!TOP/bin/env node\n", "node_modules/",
 		"lone/main.js: ", "lone/run.sh: #!TOP/bin/sh -e\n",
 		"mods/node_modules/a/cli.js: #!TOP/bin/env -S node --no-warnings\n", "mods/node_modules/.bin/a -> ../a/cli.js",
-		"venv/bin/python -> ../../bin/python3", "venv/pyvenv.cfg: ", "venv/bin/tool: #!TOP/venv/bin/python\n",
+		"bin/bun: ", "put/package.json: {}", "put/node_modules/a/cli.js: ", "venv/bin/python -> ../../bin/python3", "venv/pyvenv.cfg: ", "venv/bin/tool: #!TOP/venv/bin/python\n",
 		"bin/lib/: ", "py/pyproject.toml: ", "py/src/s.py: ",
 		"pyenv/shims/python3: #!TOP/bin/sh\n", "pyenv/version: 3.9\n", "pyenv/versions/3.9/bin/python3 -> python3.9", "pyenv/versions/3.9/bin/python3.9: ", "pyenv/versions/3.9/lib/python3.9/",
 		"loop/a: #!TOP/loop/b\n", "loop/b: #!TOP/loop/a\n",
@@ -60,7 +60,7 @@ func TestNeeds(t *testing.T) {
 	home := filepath.Join(top, "home")
 	tests := []struct {
 		line string
-		want string // what is started, then what is read, "+" before what is also run; the common things are left out
+		want string // what is started, then what is read, "+" before what is also run, "?" before what is only listed; the common things are left out
 	}{
 		{"server /x", "bin/server +bin/server"},
 		{"node app/dist/main.js", "bin/node +bin/node +app +node_modules"},
@@ -78,6 +78,8 @@ func TestNeeds(t *testing.T) {
 		{"python3 -m x py/src/s.py", "bin/python3 +opt/py/bin/python3.11 +opt/py +home/.local/lib/python3.11/site-packages"},
 		{"venv/bin/tool", "venv/bin/tool +venv/bin/tool +opt/py/bin/python3.11 +venv +opt/py +home/.local/lib/python3.11/site-packages"},
 		{"pyenv/shims/python3 py/src/s.py", "pyenv/versions/3.9/bin/python3 +pyenv/versions/3.9/bin/python3.9 +pyenv/versions/3.9 +py"},
+		{"node put/node_modules/a/cli.js", "bin/node +bin/node +put/node_modules put/package.json"},
+		{"bun put/node_modules/a/cli.js", "bin/bun +bin/bun +put/node_modules put/package.json ?put"},
 		{"ruby ./lone/main.js", "bin/ruby +bin/ruby +lone"},
 		{"npx -y x", "npx fetches and installs the server when it is started: install it first, and name the installed program"},
 		{"nothing", `looking up "nothing": it is not in PATH`},
@@ -99,6 +101,9 @@ func TestNeeds(t *testing.T) {
 					sign := ""
 					if need.Execute {
 						sign = "+"
+					}
+					if need.List {
+						sign = "?"
 					}
 					list = append(list, sign+need.Path)
 				}

@@ -37,6 +37,14 @@ func (f *finder) runtime(name, called, real string, args []string) error {
 	switch name {
 	case "node", "nodejs", "bun", "deno":
 		f.set("OPENSSL_CONF", "/dev/null") // without one it goes on, and with one that it may not read it ends
+		if name == "deno" {
+			f.set("DENO_NO_UPDATE_CHECK", "1")
+		}
+		for variable, cache := range map[string]string{"DENO_DIR": "deno", "BUN_INSTALL_CACHE_DIR": "bun", "BUN_RUNTIME_TRANSPILER_CACHE_PATH": "bun"} {
+			if name == cache && f.look.Tmp != "" {
+				f.set(variable, filepath.Join(f.look.Tmp, cache))
+			}
+		}
 		o := options(args, nodeValues, "")
 		for _, module := range o.all("-r", "--require", "--import", "--loader", "--experimental-loader") {
 			if strings.Contains(module, "/") {
@@ -49,6 +57,7 @@ func (f *finder) runtime(name, called, real string, args []string) error {
 		}
 		if i < len(args) && !o.has("-e") && !o.has("--eval") && !o.has("-p") && !o.has("--print") {
 			f.packageOf(args[i], "package.json")
+			f.listed(name, args[i])
 		}
 	case "python3":
 		f.python(called, real)
@@ -147,6 +156,9 @@ func (f *finder) packageOf(script string, marks ...string) {
 	take := func(dir string) { f.add(Need{Path: dir, Access: roots.Read, Execute: true, Why: why}) }
 	if i := strings.Index(path+"/", "/node_modules/"); i >= 0 {
 		take(path[:i] + "/node_modules")
+		for _, name := range []string{"package.json", "deno.json", "deno.lock", "bunfig.toml"} { // what says how it is put together
+			f.add(Need{Path: filepath.Join(path[:i], name), Access: roots.Read, Why: why})
+		}
 		return
 	}
 	dir := path
@@ -175,6 +187,15 @@ func (f *finder) packageOf(script string, marks ...string) {
 				break
 			}
 		}
+	}
+}
+
+// listed lets Bun see that there is a node_modules: it knows a directory only by the list of the one above.
+func (f *finder) listed(name, script string) {
+	path, through, err := Resolve(f.from(script), f.look.Writable)
+	i := strings.Index(path, "/node_modules/")
+	if name == "bun" && err == nil && through == "" && i > 0 && !tooWide(path[:i]) {
+		f.add(Need{Path: path[:i], List: true, Why: "the names beside the server's own files"})
 	}
 }
 

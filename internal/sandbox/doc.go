@@ -50,6 +50,8 @@ type Rule struct {
 	Access roots.Access
 	// Execute lets files be run as programs. Nothing is executable without it.
 	Execute bool `json:",omitempty"`
+	// List lets directories be listed, also where Access is nothing: names, and no more.
+	List bool `json:",omitempty"`
 }
 
 // Net is what a confined program may reach over the network. The zero value is nothing: no socket is made but pairs.

@@ -144,6 +144,7 @@ func rightsOf(f *os.File, r Rule, writableFile, writableDir landlock.AccessFSSet
 		}
 	}
 	add(r.Execute, execFile, 0)
+	add(r.List, 0, readDir)
 	add(r.Access&roots.Read != 0, readFile, readDir)
 	add(r.Access&roots.Write != 0, writeFile|writableFile, writeDir|writableDir)
 	add(r.Access&roots.Delete != 0, 0, deleteDir)

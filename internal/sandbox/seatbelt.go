@@ -74,6 +74,9 @@ func (p Policy) profile(isDir func(path string) bool) (string, error) {
 		if r.Access&roots.Read != 0 {
 			b.WriteString("(allow file-read* file-map-executable " + at + ")\n")
 		}
+		if r.List && dir {
+			b.WriteString("(allow file-read-data (require-all " + at + " (vnode-type DIRECTORY)))\n")
+		}
 		if r.Execute {
 			b.WriteString("(allow process-exec* " + at + ")\n")
 		}

@@ -23,6 +23,7 @@ func TestProfiles(t *testing.T) {
 			{Path: "/Users/me/keep", Access: roots.Read | roots.Write},
 			{Path: "/Users/me/clean", Access: roots.Delete},
 			{Path: file, Access: roots.ReadWrite},
+			{Path: "/Users/me/names", List: true},
 			server,
 		}},
 		"net-proxy":      {Rules: []Rule{server}, Net: Net{Proxy: 40123}},
