@@ -19,7 +19,7 @@ import (
 )
 
 // goClient is a client on the Go SDK that drives a server through a plan, as node/client.mjs does. Its arguments are the
-// revision to begin with ("" for the newest) and the server's command.
+// revision to begin with ("" for the newest) and the server's command, or its URL.
 func goClient(args []string) int {
 	d := &goDriver{seen: map[string]chan any{}, cancel: map[any]func(){}}
 	err := json.NewDecoder(os.Stdin).Decode(&d.plan)
@@ -81,8 +81,12 @@ func (d *goDriver) drive(revision string, command []string) error {
 	d.client.AddRoots(goRoots(d.plan.Roots)...)
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stderr = os.Stderr
+	var transport mcp.Transport = &mcp.CommandTransport{Command: cmd}
+	if strings.HasPrefix(command[0], "http") {
+		transport = &mcp.StreamableClientTransport{Endpoint: command[0]}
+	}
 	var err error
-	if d.session, err = d.client.Connect(ctx, &mcp.CommandTransport{Command: cmd}, &mcp.ClientSessionOptions{ProtocolVersion: revision}); err != nil {
+	if d.session, err = d.client.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: revision}); err != nil {
 		return err
 	}
 	for _, s := range d.plan.Steps {

@@ -2,6 +2,8 @@
 //
 //	node client.mjs legacy|auto|pinned COMMAND ARGS… < plan.json
 //
+// In place of a command there may be the URL of a server.
+//
 // legacy is @modelcontextprotocol/sdk; auto and pinned are @modelcontextprotocol/client, which asks for the era or insists
 // on the stateless one. plan_test.go says what a plan is.
 import { createHash } from 'node:crypto';
@@ -44,13 +46,15 @@ const info = { name: 'peers', version: '1.0.0' };
 const changes = ['tools', 'prompts', 'resources'].map((kind) => `notifications/${kind}/list_changed`);
 const notifications = [...changes, 'notifications/message', 'notifications/resources/updated'];
 const server = { command, args, env: process.env, stderr: 'inherit' };
+const url = /^https?:/.test(command) && new URL(command);
 let client, transport, call;
 if (mode === 'legacy') {
 	const { Client } = await import('@modelcontextprotocol/sdk/client/index.js');
 	const { StdioClientTransport } = await import('@modelcontextprotocol/sdk/client/stdio.js');
+	const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/sdk/client/streamableHttp.js');
 	const types = await import('@modelcontextprotocol/sdk/types.js');
 	client = new Client(info, { capabilities });
-	transport = new StdioClientTransport(server);
+	transport = url ? new StreamableHTTPClientTransport(url) : new StdioClientTransport(server);
 	for (const schema of [types.ListRootsRequestSchema, types.CreateMessageRequestSchema, types.ElicitRequestSchema]) {
 		const method = schema.shape.method.value;
 		if (roots || method !== 'roots/list') {
@@ -60,10 +64,10 @@ if (mode === 'legacy') {
 	client.fallbackNotificationHandler = async (n) => notified(n);
 	call = (params, options) => client.callTool(params, undefined, options);
 } else {
-	const { Client } = await import('@modelcontextprotocol/client');
+	const { Client, StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client');
 	const { StdioClientTransport } = await import('@modelcontextprotocol/client/stdio');
 	client = new Client(info, { capabilities, versionNegotiation: { mode: mode === 'pinned' ? { pin: '2026-07-28' } : 'auto' } });
-	transport = new StdioClientTransport(server);
+	transport = url ? new StreamableHTTPClientTransport(url) : new StdioClientTransport(server);
 	for (const method of Object.keys(answers)) {
 		if (roots || method !== 'roots/list') {
 			client.setRequestHandler(method, (r) => answer(r.method, r.params));
@@ -159,6 +163,9 @@ for (const step of plan.steps) {
 	asked = [];
 	const outcome = await run(step);
 	print({ asked, ...(Array.isArray(outcome) ? { outcomes: outcome } : outcome) });
+}
+if (transport.terminateSession) {
+	await transport.terminateSession();
 }
 await client.close();
 process.exit(0);
