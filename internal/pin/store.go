@@ -138,11 +138,11 @@ func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
 // edit changes the files, alone among all who do. With an error of f they stay as they are.
 func (s Store) edit(f func(*contents) error) error {
-	err := statefile.Locked(s.Lock, func() error { return s.change(f) })
-	if err != nil {
+	var changed error
+	if err := statefile.Locked(s.Lock, func() error { changed = s.change(f); return nil }); err != nil {
 		return fmt.Errorf("writing pins: %w", err)
 	}
-	return nil
+	return changed
 }
 
 func (s Store) change(f func(*contents) error) error {
@@ -164,7 +164,7 @@ func (s Store) change(f func(*contents) error) error {
 			continue
 		}
 		if err := statefile.Replace(file.path, text); err != nil {
-			return err
+			return fmt.Errorf("writing pins: %w", err)
 		}
 	}
 	return nil
