@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -37,6 +38,7 @@ func TestMain(m *testing.M) {
 // LOGS (where the logs are), and the commands
 //
 //	exits CODE PROGRAM [ARG…]    for a program that must end with that code
+//	site [TOKEN]                 a server over HTTP (mcptest.Site), which may want a token; its URL is in SITE
 //	expand FILE…                 puts the values of variables, written ${NAME}, into files
 //
 // and the conditions [landlock]: the kernel can confine a process, and [watch]: it can watch one.
@@ -80,7 +82,7 @@ func TestScript(t *testing.T) {
 			}
 			return err == nil, nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "expand": expand},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "expand": expand, "site": site},
 	})
 }
 
@@ -101,6 +103,15 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("%s ended with the code %d, not with %d", args[1], got, want)
 	}
+}
+
+func site(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 1 {
+		ts.Fatalf("usage: site [TOKEN]")
+	}
+	s := mcptest.NewSite(strings.Join(args, ""))
+	ts.Defer(s.Close)
+	ts.Setenv("SITE", s.URL)
 }
 
 func expand(ts *testscript.TestScript, neg bool, files []string) {
