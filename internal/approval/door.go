@@ -87,8 +87,10 @@ func Listen(dir, server string, desk *Desk, report func(format string, args ...a
 	}
 	text, err := json.Marshal(card{server, os.Getpid(), time.Now().UTC().Truncate(time.Second), socket, d.token})
 	d.card = filepath.Join(dir, name+".json")
-	if err == nil {
-		err = statefile.Replace(d.card, append(text, '\n'))
+	if err == nil { // as a whole, and not on the disk: it is of no use after this run
+		if err = os.WriteFile(d.card+".part", append(text, '\n'), 0o600); err == nil {
+			err = os.Rename(d.card+".part", d.card)
+		}
 	}
 	if err != nil {
 		d.Close()

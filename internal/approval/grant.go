@@ -213,6 +213,12 @@ func (s Store) Revoke(match func(Grant) bool) ([]Grant, error) {
 	return gone, err
 }
 
+// End takes back what was granted for the sessions of a run, which has ended.
+func (s Store) End(run string) error {
+	_, err := s.Revoke(func(g Grant) bool { return strings.HasPrefix(g.Session, run+":") })
+	return err
+}
+
 // Clear takes back everything, also where the file cannot be read.
 func (s Store) Clear() error {
 	err := statefile.Locked(s.Lock, func() error {

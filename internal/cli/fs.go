@@ -326,6 +326,13 @@ func (r *running) ownRules(plan *config.Plan) []sandbox.Rule {
 	if consents, err := r.app.consents(); err == nil && plan.ClientRoots.Value == roots.Accept {
 		add(filepath.Dir(string(consents)), roots.ReadWrite)
 	}
+	if r.approve.store != nil {
+		add(filepath.Dir(r.approve.store.Path), roots.ReadWrite)
+	}
+	if r.approve.door != nil {
+		add(r.approve.door.Dir(), roots.ReadWrite)
+		add("/proc", roots.ReadOnly) // what the process that answers descends from
+	}
 	for _, path := range plan.Watched {
 		if dir := filepath.Dir(path); filepath.Base(dir) == "rootbound" {
 			path = dir

@@ -343,6 +343,7 @@ type running struct {
 	answers  results.Actions             // what is done about what is in answers, where nobody says
 	plan     atomic.Pointer[config.Plan] // of the configuration as it was read last
 	fault    string                      // what was wrong with it when it was read last
+	approve  approver                    // how a person is asked
 
 	mu      sync.Mutex
 	reports map[string]int // how often each kind of oddity was reported
@@ -364,6 +365,7 @@ func (a *app) newRun(plan *config.Plan, name, dir string, layers ...string) (*ru
 // fail ends the log of a run that could not begin, and returns its error.
 func (r *running) fail(err error) error {
 	r.flush()
+	r.approve.end() // it had nothing to say yet
 	if cerr := r.log.Close(exitError, err.Error()); cerr != nil {
 		return fmt.Errorf("%w; closing the log: %w", err, cerr)
 	}
@@ -475,10 +477,14 @@ func (r *running) options(plan *config.Plan, process pathargs.Process) (guard.Op
 		consents = file.Watch(consent.Server{Name: r.name, Runs: cmp.Or(r.runs, r.name)})
 	}
 	answers := plan.Results.Options(r.answers)
+	asks := r.approver(plan)
+	if r.approve.dir != "" {
+		own = append(own, r.approve.dir)
+	}
 	return guard.Options{
 		Server: r.name, Configured: plan.Roots, ClientRoots: plan.ClientRoots.Value, Strict: plan.StrictProtocol.Value,
 		Quiet: plan.ListChanged.Given() && !plan.ListChanged.Value, Paths: r.rules, Process: process, Defaults: defaults,
-		Consent: consents, Own: own, Results: &answers, Log: r.log, Warn: r.warn, Widen: r.widen,
+		Consent: consents, Own: own, Results: &answers, Approval: asks, Log: r.log, Warn: r.warn, Widen: r.widen,
 	}, nil
 }
 
@@ -550,6 +556,9 @@ func (r *running) serve(ctx context.Context, f config.Flags, plan *config.Plan, 
 	stop()
 	signalled := ctx.Err() != nil
 	exit := end()
+	if aerr := r.approve.end(); aerr != nil {
+		r.report("%v", aerr)
+	}
 	var lost *transport.ExitError
 	reason, code := "the client closed", exitDone
 	switch failed := exit != nil && !exit.Stopped && exit.Code != 0; {

@@ -57,6 +57,8 @@ type Choices struct {
 	AllowEnv   Setting[[]string]
 	AllowUnix  Setting[bool]
 	Results    Results
+	// Approval is how a person is asked.
+	Approval Approval
 	// Ask is who asks a person, and Preset which rules are looked at last.
 	Ask    Setting[policy.Mode]
 	Preset Setting[string]
@@ -279,6 +281,7 @@ func (f *File) of(s *Server) Settings {
 			AllowEnv:       first(o.AllowEnv, d.AllowEnv),
 			AllowUnix:      first(o.AllowUnix, d.AllowUnix),
 			Results:        o.Results.before(d.Results),
+			Approval:       o.Approval.before(d.Approval),
 			Ask:            first(o.Ask, d.Ask),
 			Preset:         first(o.Preset, d.Preset),
 			Pins:           first(o.Pins, d.Pins),

@@ -171,6 +171,8 @@ var settingKeys = []key[Settings]{
 		func(d *decoder, v *splice.Value, s *Settings) { s.AllowUnix = d.bool(v) }},
 	{"results", "What is done about what is found in the answers of the server.", false, object(resultsKeys),
 		func(d *decoder, v *splice.Value, s *Settings) { decode(d, v, resultsKeys, &s.Results) }},
+	{"approval", "How a person is asked.", false, object(approvalKeys),
+		func(d *decoder, v *splice.Value, s *Settings) { decode(d, v, approvalKeys, &s.Approval) }},
 	{"ask", "Who asks a person: auto, client, always; or deny, where nobody does.", false, askWords.schema(),
 		func(d *decoder, v *splice.Value, s *Settings) { s.Ask = enum(d, v, askWords) }},
 	{"preset", "Which rules are looked at last: readonly, cautious, standard, or boundary.", false, presetWords.schema(),

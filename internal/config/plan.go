@@ -282,6 +282,7 @@ func (r *resolver) plan() (*Plan, error) {
 		return nil, err
 	}
 	r.results()
+	r.approval()
 	r.pins()
 	r.tools(name)
 	if err := r.policy(); err != nil {

@@ -529,7 +529,7 @@ func TestShow(t *testing.T) {
 		"results.limits = block (default)", "results.paths = redact (default)", "results.schema = warn (default)",
 		"results.agreement = warn (default)", "results.types = off (" + u + ":11)", "results.characters = warn (default)",
 		"results.secrets = redact (" + u + ":12)", "results.max_mb = 8 (" + u + ":14)", "results.max_depth = 500 (default)", "results.max_parts = 10000 (default)",
-		"ask = auto (default)", "preset = standard (default)", "trust_annotations = false (default)", "publish_annotations = false (default)",
+		"ask = auto (default)", "approval.wait = 300 (default)", "approval.pending = 0 (default)", "approval.claude_always_ask = false (default)", "preset = standard (default)", "trust_annotations = false (default)", "publish_annotations = false (default)",
 		"pins = TOP/user/.config/rootbound/team.json (" + u + ":9)",
 		"log.enabled = true (default)", "log.bodies = false (default)", "log.sync = false (default)",
 	}

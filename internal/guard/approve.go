@@ -2,8 +2,6 @@ package guard
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,12 +25,14 @@ type Approval struct {
 	Terminal bool
 	// Nobody says what to do so that somebody can be asked, where nobody can.
 	Nobody string
-	// Mode says who asks.
-	Mode policy.Mode
 	// Grants are what was granted before; nil remembers nothing. Runs is what the server's name stands for there.
 	Grants *approval.Grants
 	Runs   string
-	// Pending, if not 0, is how long a client is kept waiting before its call is told to come again.
+	// Run tells the sessions of this run from those of others, where grants are kept. Without it nothing is granted for a
+	// session.
+	Run string
+	// Pending, if not 0, is how long a client is kept waiting before its call is told to come again; with 0 only clients are
+	// that are known to give up soon.
 	Pending time.Duration
 	// AlwaysAsk marks the tools that policy asks for, for clients that ask a person themselves then. It answers nothing.
 	AlwaysAsk bool
@@ -61,13 +61,6 @@ const (
 	// progressEvery is how often a client hears that its call waits for a person.
 	progressEvery = 10 * time.Second
 )
-
-// runID tells the sessions of this guard from those of others, where grants are kept.
-func runID() string {
-	b := make([]byte, 8)
-	rand.Read(b)
-	return hex.EncodeToString(b)
-}
 
 // approveStage lets policy decide about calls, and a person where policy says so. While the guard is paused it holds every
 // call.
@@ -197,13 +190,15 @@ func (g *Guard) ask(ctx context.Context, r *exchange.Request, c policy.Call, d p
 			return
 		}
 	}
+	mode := g.policy.Load().Ask
+	why, left := mode.Leaves(clientName(r), g.shownReadOnly(c.Tool))
 	switch {
-	case o.Mode == policy.AskNobody:
+	case mode == policy.AskNobody:
 		g.deny(r, codeNobody, "it needs a yes of a person ("+d.Reason+"), and nobody is to be asked", "--ask always or --ask auto\n"+d.Change,
 			"it needs the user's yes, and nobody is asked here", reply)
 		return
-	case g.left(r, c):
-		r.Trail.Add(exchange.Note{Stage: "approve", Code: codeLeft, Text: fmt.Sprintf("%s; %q asks a person itself", d.Reason, clientName(r))})
+	case left:
+		r.Trail.Add(exchange.Note{Stage: "approve", Code: codeLeft, Text: d.Reason + "; " + why})
 		next.Handle(ctx, r, reply)
 		return
 	}
@@ -234,7 +229,7 @@ func (g *Guard) ask(ctx context.Context, r *exchange.Request, c policy.Call, d p
 
 // asked is called when it is this call that a person is asked about.
 func (a *asking) asked(w *approval.Waiting) {
-	if p := a.g.opt.Approval.Pending; p > 0 && !(a.elicits && a.r.Era == exchange.Modern) {
+	if p := a.pending(); p > 0 && !(a.elicits && a.r.Era == exchange.Modern) {
 		time.AfterFunc(p, func() { a.later(w) })
 	}
 	if !a.elicits {
@@ -256,6 +251,18 @@ func (a *asking) asked(w *approval.Waiting) {
 		close(back)
 		go a.elicited(ctx, w, &q, answers[0])
 	})
+}
+
+// shortLimits are how long clients are kept waiting that give up soon, whatever they hear of progress: less than they wait.
+// Cline waits 60 seconds (its source at 21cb8d25, sdk/packages/shared/src/mcp.ts).
+var shortLimits = map[string]time.Duration{"Cline": 45 * time.Second}
+
+// pending is after how long the client is told to come again; 0 is never.
+func (a *asking) pending() time.Duration {
+	if p := a.g.opt.Approval.Pending; p > 0 {
+		return p
+	}
+	return shortLimits[a.use.Client]
 }
 
 // elicited takes what the client answers.
@@ -502,34 +509,12 @@ func (g *Guard) judgeAgain(r *exchange.Request) {
 	}
 }
 
-// EndSessions takes back what was granted for the sessions of this guard, which end with it.
-func (g *Guard) EndSessions() {
-	grants := g.opt.Approval.Grants
-	if grants == nil {
-		return
-	}
-	if _, err := grants.Store().Revoke(func(o approval.Grant) bool { return strings.HasPrefix(o.Session, g.run+":") }); err != nil {
-		g.opt.Warn(err.Error())
-	}
-}
-
 // sessionOf names the session of a request where grants are kept.
 func (g *Guard) sessionOf(r *exchange.Request) string {
-	if r.Session == nil {
+	if r.Session == nil || g.opt.Approval.Run == "" {
 		return ""
 	}
-	return g.run + ":" + r.Session.ID
-}
-
-// left reports whether the question is left to the client.
-func (g *Guard) left(r *exchange.Request, c policy.Call) bool {
-	switch g.opt.Approval.Mode {
-	case policy.AskClient:
-		return true
-	case policy.AskAuto:
-		return false
-	}
-	return false
+	return g.opt.Approval.Run + ":" + r.Session.ID
 }
 
 // wait tells a client that its call waits for a person.

@@ -71,8 +71,8 @@ func newAsked(t *testing.T, remember policy.Remember, change func(*guard.Options
 	}, Defaults: [][]*policy.Rule{{{At: "rules:3", Verdict: policy.Ask, Remember: remember}}}})
 	o := guard.Options{
 		Server: "files", Configured: roots.NewSet(root), Log: log, Warn: func(text string) { t.Log(text) },
-		Policy:   guard.Policy{Rules: rules, Operator: effects},
-		Approval: guard.Approval{Desk: a.desk, Terminal: true, Mode: policy.AskAlways, Grants: a.grants, Runs: "npm:files"},
+		Policy:   guard.Policy{Rules: rules, Ask: policy.AskAlways, Operator: effects},
+		Approval: guard.Approval{Desk: a.desk, Terminal: true, Grants: a.grants, Runs: "npm:files", Run: "run"},
 	}
 	if change != nil {
 		change(&o)
@@ -471,7 +471,7 @@ func TestNobodyIsThere(t *testing.T) {
 		t.Errorf("the model reads %q", got)
 	}
 	for mode, want := range map[policy.Mode]string{policy.AskNobody: "nobody is asked here", policy.AskClient: "done"} {
-		a := newAsked(t, policy.Never, func(o *guard.Options) { o.Approval.Mode = mode })
+		a := newAsked(t, policy.Never, func(o *guard.Options) { o.Policy.Ask = mode })
 		c := a.connect(exchange.Legacy, canAsk)
 		c.call("write_file", `{"path":"`+a.dir+`/f"}`)
 		if got := c.done(); !strings.Contains(got, want) {
@@ -550,7 +550,9 @@ func TestGrants(t *testing.T) {
 					t.Errorf("%v, %+v, then %s in another session: %q", tt.remember, tt.choice, then, got)
 				}
 			}
-			a.guard.EndSessions()
+			if err := a.grants.Store().End("run"); err != nil {
+				t.Error(err)
+			}
 			if left, err := a.grants.Store().Grants(); err != nil || (len(left) > 0) != (tt.choice.Under != "") {
 				t.Errorf("%v, %+v: at the end there are %v, %v", tt.remember, tt.choice, left, err)
 			}

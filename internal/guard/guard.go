@@ -88,8 +88,7 @@ type Guard struct {
 	opt       Options
 	catalog   *pathargs.Catalog
 	tools     toolList
-	contained bool   // the server is ours, and judges paths where it opens them
-	run       string // tells the sessions of this guard from those of others
+	contained bool // the server is ours, and judges paths where it opens them
 
 	rules   atomic.Pointer[rules]
 	policy  atomic.Pointer[Policy]
@@ -139,7 +138,7 @@ func New(o Options) *Guard {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	g := &Guard{opt: o, catalog: new(pathargs.Catalog), configured: o.Configured, sessions: map[*exchange.Session]*session{}, told: map[string]int{}, run: runID()}
+	g := &Guard{opt: o, catalog: new(pathargs.Catalog), configured: o.Configured, sessions: map[*exchange.Session]*session{}, told: map[string]int{}}
 	if o.Results != nil {
 		g.results = results.New(*o.Results)
 	}

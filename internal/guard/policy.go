@@ -16,6 +16,8 @@ import (
 type Policy struct {
 	// Rules decide. Nil decides nothing: no call is asked for.
 	Rules *policy.Policy
+	// Ask is who asks a person, where that is decided.
+	Ask policy.Mode
 	// Operator is what the operator says of tools, by name; "*" is all others.
 	Operator map[string]Effect
 	// Profile is what a shipped profile says of a tool with a definition of this hash; nil says nothing.

@@ -1,0 +1,341 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rootbound/rootbound/internal/approval"
+	"github.com/rootbound/rootbound/internal/unseen"
+)
+
+// yesFlags are what a yes is good for besides the call.
+type yesFlags struct {
+	session     bool
+	under, host string
+	for_        time.Duration
+}
+
+func (a *app) approveCommand() *cobra.Command {
+	var y yesFlags
+	cmd := &cobra.Command{
+		Use:     "approve [ID]",
+		Short:   "Answer what servers want to do and a person is asked about",
+		GroupID: groupRun,
+		Long: `Answer the questions of running guards: calls for which the rules want a yes of a person. With the ID of a call it is
+allowed, once; without one the questions are shown as they come, where the output is a terminal, and else listed.
+
+A yes can be good for more, as far as the rule lets it: for this session (--session), for the same tool beneath a directory
+(--under) or to a host (--host), for some time (--for). Whoever answers first, here or in the client, has answered.
+
+` + exitCodes,
+		Example: `  rootbound approve
+  rootbound approve list
+  rootbound approve c7f3a2
+  rootbound approve c7f3a2 --under ~/project/docs --for 2h
+  rootbound approve deny c7f3a2 "use the other branch"
+  rootbound approve pause`,
+		Args:              usageArgs(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: a.completeQuestions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				if cmd.Flags().NFlag() > 0 {
+					return usageError{withHint(errors.New("which call is allowed?"), "write `rootbound approve ID`; `rootbound approve list` shows what waits")}
+				}
+				if a.interactive() {
+					return a.watchQuestions(cmd.Context())
+				}
+				return a.listQuestions(cmd.Context(), false)
+			}
+			return a.allow(cmd.Context(), args[0], y)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&y.session, "session", false, "it is good for this session")
+	f.StringVar(&y.under, "under", "", "it is good for the same tool beneath `DIR`")
+	f.StringVar(&y.host, "host", "", "it is good for the same tool to `HOST`")
+	f.DurationVar(&y.for_, "for", 0, "how long it is good, such as 30m; at most 720h")
+	cmd.AddCommand(a.listQuestionsCommand(), a.showQuestionCommand(), a.denyCommand(), a.watchCommand(), a.grantsCommand(), a.pauseCommand(true), a.pauseCommand(false))
+	return cmd
+}
+
+func (a *app) listQuestionsCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "List what waits for you", Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.listQuestions(cmd.Context(), asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON, a question a line")
+	return cmd
+}
+
+func (a *app) showQuestionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "show ID", Short: "Show all of a question, with all arguments", Args: usageArgs(cobra.ExactArgs(1)), ValidArgsFunction: a.completeQuestions,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.showQuestion(cmd.Context(), args[0]) },
+	}
+}
+
+func (a *app) denyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "deny ID [NOTE]", Short: "Refuse a call; the model reads the note",
+		Example:           `  rootbound approve deny c7f3a2 "ask me before you delete"`,
+		Args:              usageArgs(cobra.RangeArgs(1, 2)),
+		ValidArgsFunction: a.completeQuestions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r := approval.Reply{Note: strings.Join(args[1:], " ")}
+			if err := a.answerQuestion(cmd.Context(), args[0], r); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(a.out, "denied: %s\n", args[0])
+			return err
+		},
+	}
+}
+
+func (a *app) watchCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "watch", Short: "Show questions as they come, and answer them, on the whole screen",
+		Long: `Show questions as they come, and answer them, on the whole screen. The keys are on its last line; p holds every call until
+it is pressed again.`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !a.interactive() {
+				return withHint(errors.New("this is no terminal"), "`rootbound approve list` lists what waits")
+			}
+			return a.watchQuestions(cmd.Context())
+		},
+	}
+}
+
+func (a *app) pauseCommand(paused bool) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "pause [SERVER]", Short: "Hold every call, of all servers or of one, until `resume`",
+		Long: `Hold every call of all servers, or of one, whatever the rules say, also of guards that start later. What is held can be refused
+(deny ID) or let through (approve ID); the rest goes on with resume, by the rules.`,
+		Args: usageArgs(cobra.MaximumNArgs(1)), ValidArgsFunction: a.completeGuards,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.pause(cmd.Context(), args, paused) },
+	}
+	if !paused {
+		cmd.Use, cmd.Short, cmd.Long = "resume [SERVER]", "Let calls go on that `pause` holds", ""
+	}
+	return cmd
+}
+
+func (a *app) pause(ctx context.Context, args []string, paused bool) error {
+	dir, err := a.approvalDir()
+	if err != nil {
+		return err
+	}
+	server := strings.Join(args, "")
+	told, err := approval.Pause(ctx, dir, server, paused)
+	if err != nil {
+		return err
+	}
+	what, done := "every server", "goes on"
+	if server != "" {
+		what = printable(server)
+	}
+	if paused {
+		done = "is paused"
+	}
+	_, err = fmt.Fprintf(a.out, "%s %s, in %s\n", what, done, plural(len(told), "guard that runs", "guards that run"))
+	if err == nil && len(told) == 0 && server != "" && paused {
+		fmt.Fprintf(a.err, "rootbound: no guard of a server %q runs now; one that starts will be paused\n", server)
+	}
+	return err
+}
+
+// waiting is a question, with the guard that it is at.
+type waiting struct {
+	approval.Question
+	guard approval.Guard
+}
+
+// atDesks are the questions of all guards that run, the oldest first.
+func (a *app) atDesks(ctx context.Context) (list []waiting, guards []approval.Guard, err error) {
+	dir, err := a.approvalDir()
+	if err != nil {
+		return nil, nil, err
+	}
+	if guards, err = approval.Find(dir); err != nil {
+		return nil, nil, err
+	}
+	var failed error
+	for _, g := range guards {
+		s, err := g.State(ctx)
+		if err != nil {
+			failed = err
+			continue
+		}
+		for _, q := range s.Questions {
+			list = append(list, waiting{q, g})
+		}
+	}
+	slices.SortStableFunc(list, func(x, y waiting) int { return x.Asked.Compare(y.Asked) })
+	if len(list) == 0 {
+		return nil, guards, failed
+	}
+	return list, guards, nil
+}
+
+// findQuestion finds the question of a call.
+func (a *app) findQuestion(ctx context.Context, id string) (waiting, error) {
+	list, _, err := a.atDesks(ctx)
+	if err != nil {
+		return waiting{}, err
+	}
+	for _, w := range list {
+		if w.ID == id {
+			return w, nil
+		}
+	}
+	return waiting{}, withHint(fmt.Errorf("looking for %q: %w", id, approval.ErrNoQuestion), "`rootbound approve list` shows what waits; `rootbound why "+printable(id)+"` what became of a call")
+}
+
+func (a *app) answerQuestion(ctx context.Context, id string, r approval.Reply) error {
+	w, err := a.findQuestion(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := w.guard.Answer(ctx, id, r); err != nil {
+		return fmt.Errorf("answering %q: %w", id, err)
+	}
+	return nil
+}
+
+func (a *app) allow(ctx context.Context, id string, y yesFlags) error {
+	c := approval.Choice{Allow: true, Session: y.session, Host: strings.ToLower(y.host), For: y.for_}
+	if y.under != "" {
+		c.Under = place(y.under)
+	}
+	if err := a.answerQuestion(ctx, id, approval.Reply{Choice: c}); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(a.out, "allowed: %s (%s)\n", id, printable(c.String()))
+	return err
+}
+
+func (a *app) listQuestions(ctx context.Context, asJSON bool) error {
+	list, guards, err := a.atDesks(ctx)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		for _, w := range list {
+			if err := json.NewEncoder(a.out).Encode(w.Question); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if dir, err := a.approvalDir(); err == nil {
+		switch all, servers, err := approval.Paused(dir); {
+		case err != nil:
+			fmt.Fprintf(a.err, "rootbound: every call is held, because it cannot be read what is paused: %v\n", err)
+		case all:
+			fmt.Fprintln(a.err, "rootbound: every server is paused; `rootbound approve resume` lets them go on")
+		case len(servers) > 0:
+			fmt.Fprintf(a.err, "rootbound: paused are %s; `rootbound approve resume` lets them go on\n", printable(strings.Join(servers, ", ")))
+		}
+	}
+	if len(list) == 0 {
+		_, err := fmt.Fprintf(a.out, "Nothing waits for you, in %s.\n", plural(len(guards), "guard that runs", "guards that run"))
+		return err
+	}
+	for _, w := range list {
+		left := "until you resume"
+		if !w.Until.IsZero() {
+			left = fmt.Sprintf("%v left", time.Until(w.Until).Round(time.Second))
+		}
+		more := ""
+		if w.Behind > 0 {
+			more = fmt.Sprintf(", and %d more like it", w.Behind)
+		}
+		if _, err := fmt.Fprintf(a.out, "%s  %s\n        %s%s\n", printable(w.ID), printable(w.Head), left, more); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) showQuestion(ctx context.Context, id string) error {
+	w, err := a.findQuestion(ctx, id)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(a.out, describe(&w.Question, true))
+	return err
+}
+
+// describe writes a question for a terminal. With all, the arguments too, as they are.
+func describe(q *approval.Question, all bool) string {
+	var b strings.Builder
+	line := func(format string, args ...any) { b.WriteString(printable(fmt.Sprintf(format, args...)) + "\n") }
+	line("%s", approval.Line(q.Head, 1000))
+	b.WriteString("\n")
+	for _, f := range q.Facts {
+		line("%s", approval.Line(f, 1000))
+	}
+	if q.Why != "" {
+		line("why: %s", approval.Line(q.Why, 1000))
+	}
+	if q.Digest != "" {
+		line("digest: %s", q.Digest)
+	}
+	if q.Diff != "" {
+		b.WriteString("\n")
+		for l := range strings.Lines(q.Diff) {
+			line("%s", approval.Line(strings.TrimSuffix(l, "\n"), 1000))
+		}
+	}
+	if all {
+		b.WriteString("\narguments:\n")
+		var text bytes.Buffer
+		switch {
+		case len(q.Args) == 0 && q.Size > 0:
+			line("  %d bytes, which are too many to show", q.Size)
+		case len(q.Args) > 0 && json.Indent(&text, q.Args, "  ", "  ") == nil:
+			for l := range strings.Lines(unseen.Visible(text.String())) {
+				line("  %s", strings.TrimSuffix(l, "\n"))
+			}
+		}
+	}
+	b.WriteString("\n")
+	for _, c := range q.Choices {
+		line("  %s", c)
+	}
+	return b.String()
+}
+
+func (a *app) completeQuestions(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	list, _, _ := a.atDesks(cmd.Context())
+	var ids []string
+	for _, w := range list {
+		ids = append(ids, w.ID+"\t"+printable(w.Head))
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (a *app) completeGuards(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	dir, err := a.approvalDir()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	guards, _ := approval.Find(dir)
+	var names []string
+	for _, g := range guards {
+		names = append(names, g.Server)
+	}
+	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
+}

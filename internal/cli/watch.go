@@ -1,0 +1,393 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/mattn/go-runewidth"
+
+	"github.com/rootbound/rootbound/internal/approval"
+)
+
+// interactive reports whether a person sits before standard input and output.
+func (a *app) interactive() bool {
+	for _, f := range []any{a.in, a.out} {
+		file, ok := f.(*os.File)
+		if !ok {
+			return false
+		}
+		if info, err := file.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 || file.Name() == os.DevNull {
+			return false
+		}
+	}
+	return true
+}
+
+// watchQuestions shows questions on the whole screen until the person has enough.
+func (a *app) watchQuestions(ctx context.Context) error {
+	dir, err := a.approvalDir()
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	s := &screen{
+		states: map[int]guardState{},
+		answer: func(w waiting, r approval.Reply) error { return w.guard.Answer(ctx, w.ID, r) },
+		pause: func(paused bool) error {
+			_, err := approval.Pause(ctx, dir, "", paused)
+			return err
+		},
+		paused: func() bool {
+			all, _, err := approval.Paused(dir)
+			return all || err != nil
+		},
+		now: time.Now, color: a.color(),
+	}
+	p := tea.NewProgram(s, tea.WithContext(ctx), tea.WithInput(a.in), tea.WithOutput(a.out), tea.WithoutSignalHandler())
+	go follow(ctx, dir, p.Send)
+	if _, err = p.Run(); errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
+		err = nil // a signal
+	}
+	return err
+}
+
+// follow tells of the questions of every guard that runs, and of guards that are gone.
+func follow(ctx context.Context, dir string, send func(tea.Msg)) {
+	watched := map[int]bool{}
+	ended := make(chan int)
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		guards, err := approval.Find(dir)
+		if err != nil {
+			send(failedMsg{err})
+		}
+		for _, g := range guards {
+			if watched[g.PID] {
+				continue
+			}
+			watched[g.PID] = true
+			go func() {
+				err := g.Watch(ctx, func(s approval.State) { send(stateMsg{g, s}) })
+				send(goneMsg{g, err})
+				select {
+				case ended <- g.PID:
+				case <-ctx.Done():
+				}
+			}()
+		}
+		select {
+		case pid := <-ended:
+			delete(watched, pid)
+			select { // one that refuses us is not asked again at once
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+type (
+	stateMsg struct {
+		guard approval.Guard
+		state approval.State
+	}
+	goneMsg struct {
+		guard approval.Guard
+		err   error
+	}
+	failedMsg struct{ err error }
+	tickMsg   time.Time
+)
+
+type guardState struct {
+	guard approval.Guard
+	state approval.State
+}
+
+// screen is what `approve` shows. It changes nothing itself.
+type screen struct {
+	answer func(waiting, approval.Reply) error
+	pause  func(bool) error
+	paused func() bool
+	now    func() time.Time
+	color  bool
+
+	width, height int
+	states        map[int]guardState // by process
+	selected      string             // the id of the question that is shown
+	since         time.Time          // since when
+	scroll        int
+	noting        bool // a note to a no is being typed
+	note          string
+	said          string // what came of the last key
+}
+
+// settle is how long a question has to be on the screen before a key answers it: a key that was meant for the one before
+// must not.
+const settle = 500 * time.Millisecond
+
+func (s *screen) Init() tea.Cmd { return tick() }
+
+func tick() tea.Cmd {
+	return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tickMsg(t) })
+}
+
+func (s *screen) questions() (list []waiting) {
+	for _, g := range s.states {
+		for _, q := range g.state.Questions {
+			list = append(list, waiting{q, g.guard})
+		}
+	}
+	slices.SortFunc(list, func(x, y waiting) int {
+		if c := x.Asked.Compare(y.Asked); c != 0 {
+			return c
+		}
+		return strings.Compare(x.ID, y.ID)
+	})
+	return list
+}
+
+// current is the question that is shown.
+func (s *screen) current() (waiting, int, bool) {
+	list := s.questions()
+	i := slices.IndexFunc(list, func(w waiting) bool { return w.ID == s.selected })
+	if i < 0 {
+		return waiting{}, -1, false
+	}
+	return list[i], i, true
+}
+
+func (s *screen) choose(id string) {
+	if id != s.selected {
+		s.selected, s.since, s.scroll, s.noting, s.note = id, s.now(), 0, false, ""
+	}
+}
+
+// keep shows another question when the one that was shown is gone.
+func (s *screen) keep() {
+	if _, _, ok := s.current(); ok {
+		return
+	}
+	if list := s.questions(); len(list) > 0 {
+		s.choose(list[0].ID)
+	} else {
+		s.choose("")
+	}
+}
+
+func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		s.width, s.height = msg.Width, msg.Height
+	case stateMsg:
+		s.states[msg.guard.PID] = guardState{msg.guard, msg.state}
+		s.keep()
+	case goneMsg:
+		delete(s.states, msg.guard.PID)
+		s.keep()
+		if msg.err != nil && strings.Contains(msg.err.Error(), "says:") {
+			s.said = msg.err.Error()
+		}
+	case failedMsg:
+		s.said = msg.err.Error()
+	case tickMsg:
+		return s, tick()
+	case tea.PasteMsg:
+		if s.noting {
+			s.note += approval.Line(msg.Content, 500)
+		}
+	case tea.KeyPressMsg:
+		if s.noting {
+			return s, s.typeNote(msg)
+		}
+		return s, s.key(msg.String())
+	}
+	return s, nil
+}
+
+func (s *screen) typeNote(k tea.KeyPressMsg) tea.Cmd {
+	switch k.String() {
+	case "enter":
+		s.noting = false
+		s.reply(approval.Reply{Note: s.note})
+		s.note = ""
+	case "esc", "ctrl+c":
+		s.noting, s.note = false, ""
+	case "backspace":
+		if r := []rune(s.note); len(r) > 0 {
+			s.note = string(r[:len(r)-1])
+		}
+	default:
+		if k.Text != "" && len(s.note) < 500 {
+			s.note += k.Text
+		}
+	}
+	return nil
+}
+
+func (s *screen) key(key string) tea.Cmd {
+	list := s.questions()
+	w, at, ok := s.current()
+	switch key {
+	case "q", "ctrl+c", "esc":
+		return tea.Quit
+	case "p":
+		paused := s.paused()
+		s.said = "every call is held now"
+		if paused {
+			s.said = "calls go on"
+		}
+		if err := s.pause(!paused); err != nil {
+			s.said = err.Error()
+		}
+	case "up", "k":
+		if at > 0 {
+			s.choose(list[at-1].ID)
+		}
+	case "down", "j":
+		if ok && at+1 < len(list) {
+			s.choose(list[at+1].ID)
+		}
+	case "pgdown", "space":
+		s.scroll += max(1, s.height/2)
+	case "pgup":
+		s.scroll = max(0, s.scroll-max(1, s.height/2))
+	case "n":
+		s.noting = ok
+	case "1", "2", "3", "4", "5", "6":
+		if n := int(key[0] - '1'); ok && n < len(w.Choices) {
+			c := w.Choices[n]
+			c.Scope = ""
+			s.reply(approval.Reply{Choice: c})
+		}
+	}
+	return nil
+}
+
+func (s *screen) reply(r approval.Reply) {
+	w, _, ok := s.current()
+	switch {
+	case !ok:
+	case r.Allow && s.now().Sub(s.since) < settle:
+		s.said = "another question is shown now; press the key again if you mean it"
+	default:
+		if err := s.answer(w, r); err != nil {
+			s.said = err.Error()
+			return
+		}
+		s.said = fmt.Sprintf("%s: %s", w.ID, r.Word())
+	}
+}
+
+func (s *screen) View() tea.View {
+	v := tea.NewView(s.text())
+	v.AltScreen = true
+	v.WindowTitle = "rootbound approve"
+	return v
+}
+
+// text is the screen. Nothing in it is longer than a line.
+func (s *screen) text() string {
+	list := s.questions()
+	w, at, ok := s.current()
+	head := fmt.Sprintf("rootbound: %s, %s", plural(len(s.states), "guard", "guards"), plural(len(list), "question", "questions"))
+	if s.paused() {
+		head += "; PAUSED: every call is held"
+	}
+	keys := "p pause or go on · q quit"
+	if ok {
+		keys = "p pause or go on · 1–" + fmt.Sprint(len(w.Choices)) + " answer · n no, with a note · ↑ ↓ another · PgDn more · q quit"
+	}
+	if s.noting {
+		keys = "no, because: " + s.note + "▏ (Enter sends, Esc does not)"
+	}
+	foot := []string{s.line(s.said), s.paint("2", keys)}
+	var body []string
+	room := max(1, s.height-len(foot)-2)
+	if !ok {
+		body = []string{"", "Nothing waits for you."}
+	} else {
+		shown := min(len(list), max(1, room/4))
+		from := min(max(0, at-shown/2), len(list)-shown)
+		for i, q := range list[from : from+shown] {
+			mark, color := "  ", ""
+			if from+i == at {
+				mark, color = "> ", "1"
+			}
+			left := "paused"
+			if !q.Until.IsZero() {
+				left = max(0, q.Until.Sub(s.now())).Round(time.Second).String()
+			}
+			body = append(body, s.paint(color, fmt.Sprintf("%s%s  %6s  %s", mark, q.ID, left, q.Head)))
+		}
+		body = append(body, "")
+		var detail []string
+		for _, l := range strings.Split(describe(&w.Question, true), "\n") {
+			for _, part := range s.wrap(printable(l)) {
+				switch {
+				case strings.HasPrefix(part, "+") && !strings.HasPrefix(part, "+++"):
+					part = s.paint("32", part)
+				case strings.HasPrefix(part, "-") && !strings.HasPrefix(part, "---"):
+					part = s.paint("31", part)
+				}
+				detail = append(detail, part)
+			}
+		}
+		// The choices are always to be seen: they are what is answered.
+		choices := []string{""}
+		for i, c := range w.Choices {
+			choices = append(choices, s.line(fmt.Sprintf("%d  %s", i+1, c)))
+		}
+		detail = detail[:max(0, len(detail)-len(w.Choices)-2)]
+		space := max(1, room-len(body)-len(choices))
+		s.scroll = max(0, min(s.scroll, len(detail)-space))
+		end := min(len(detail), s.scroll+space)
+		body = append(body, detail[s.scroll:end]...)
+		if more := len(detail) - end; more > 0 && end > s.scroll {
+			body[len(body)-1] = s.paint("2", fmt.Sprintf("(%d lines more)", more+1))
+		}
+		body = append(body, choices...)
+	}
+	body = append([]string{s.paint("1", head)}, body...)
+	for len(body) < s.height-len(foot) {
+		body = append(body, "")
+	}
+	return strings.Join(append(body, foot...), "\n")
+}
+
+// line is one line that fits.
+func (s *screen) line(text string) string {
+	text = printable(text)
+	if s.width > 0 {
+		text = runewidth.Truncate(text, s.width, "…")
+	}
+	return text
+}
+
+// wrap cuts a line into such that fit.
+func (s *screen) wrap(text string) []string {
+	if s.width <= 0 || runewidth.StringWidth(text) <= s.width {
+		return []string{text}
+	}
+	return strings.Split(runewidth.Wrap(text, s.width), "\n")
+}
+
+func (s *screen) paint(color, text string) string {
+	text = s.line(text)
+	if !s.color || color == "" || text == "" {
+		return text
+	}
+	return "\x1b[" + color + "m" + text + "\x1b[0m"
+}
