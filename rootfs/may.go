@@ -12,7 +12,7 @@ const (
 	ToMake
 	// ToTake is what Trash and Remove do at a path, and Move at its first.
 	ToTake
-	// ToPut is what Move does at its second path.
+	// ToPut is what Move does at its second path, where nothing may be.
 	ToPut
 )
 
@@ -20,7 +20,12 @@ const (
 // error with which it would begin. It is for what has to be said before a change is made. The change itself looks again.
 func (f *FS) May(change Change, path string) error {
 	e := [...]end{ToWrite: missing, ToMake: missing, ToTake: lastLink, ToPut: lastLink | missing}[change]
-	return f.reach("looking for", path, e, func(p target) error { return f.may(change, p) })
+	return f.reach("looking for", path, e, func(p target) error {
+		if change == ToPut && p.rest == nil {
+			return Exists
+		}
+		return f.may(change, p)
+	})
 }
 
 func (f *FS) may(change Change, p target) error {
