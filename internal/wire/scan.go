@@ -425,17 +425,6 @@ func Unquote(quoted []byte) (string, error) {
 	return string(b), nil
 }
 
-// AppendQuote appends s as a JSON string. Ill-formed parts become U+FFFD.
-func AppendQuote(dst []byte, s string) []byte {
-	b, _ := jsontext.AppendQuote(dst, s) // the error only says that text was ill-formed
-	return b
-}
-
-// Quote returns s as a JSON string.
-func Quote(s string) []byte {
-	return AppendQuote(make([]byte, 0, len(s)+len(s)/16+8), s) // escapes are few, and to grow a long text is to copy it often
-}
-
 // Members yields the members of a JSON object, names unquoted, in order. It yields nothing when object is not an object.
 // Object must be valid JSON.
 func Members(object []byte) iter.Seq2[string, []byte] {
