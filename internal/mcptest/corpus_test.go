@@ -133,7 +133,7 @@ func TestErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	var played []string
-	for _, room := range []string{"guard", "transport"} {
+	for _, room := range []string{"guard", "transport", "streamable"} {
 		for _, pattern := range []string{"testdata/*.txtar", "*_test.go"} {
 			files, _ := filepath.Glob(filepath.Join("..", room, pattern))
 			for _, file := range files {

@@ -507,14 +507,14 @@ func TestClearErrors(t *testing.T) {
 		h    func(http.ResponseWriter, *http.Request, message)
 		want []string
 	}{
-		"401": {status(401, "text/plain", "who?"), []string{`"data":{"reason":"unauthorized"}`, "rootbound login", `said \"who?\"`}},
+		"401": {status(401, "text/plain", "who?"), []string{`"code":-32603,"message":"`, `"data":{"reason":"unauthorized"}`, "rootbound login", `said \"who?\"`}},
 		"403": {status(403, "text/plain", ""), []string{`"data":{"reason":"forbidden"}`, "does not let us"}},
-		"404": {status(404, "text/html", "<html>"), []string{`"data":{"reason":"not found"}`, "no MCP server at this URL", "with a web page"}},
+		"404": {status(404, "text/html", "<html>"), []string{`"code":-32603,"message":"`, `"data":{"reason":"not found"}`, "no MCP server at this URL", "with a web page"}},
 		"405": {status(405, "text/plain", ""), []string{`"data":{"reason":"not found"}`}},
 		"429": {func(w http.ResponseWriter, r *http.Request, m message) {
 			w.Header().Set("Retry-After", "30")
 			w.WriteHeader(429)
-		}, []string{`"data":{"reason":"refused"}`, `after \"30\"`}},
+		}, []string{`"code":-32603,"message":"`, `"data":{"reason":"refused"}`, `after \"30\"`}},
 		"500":       {status(500, "text/plain", "oh"), []string{`"code":-32603,"message":"rootbound: `, `"data":{"reason":"server error"}`, "the server failed"}},
 		"html":      {status(200, "text/html", "<html>"), []string{"a web page", `"data":{"reason":"not found"}`}},
 		"202":       {status(202, "", ""), []string{"gave no answer", `"data":{"reason":"no answer"}`}},
@@ -553,13 +553,12 @@ func TestServersThatAreNotThere(t *testing.T) {
 	for u, want := range map[string]string{
 		gone.URL + "/?key=hunter2": "nothing listens there",
 		secure.URL:                 "is not one that this machine trusts",
-		strings.Replace(plain.URL, "http:", "https:", 1):        "does not speak TLS",
-		"http://does-not-exist.invalid/":                        "does-not-exist.invalid",
-		strings.Replace(secure.URL, "https:", "http:", 1) + "/": `"error"`,
+		strings.Replace(plain.URL, "http:", "https:", 1): "does not speak TLS",
+		"http://does-not-exist.invalid/":                 "does-not-exist.invalid",
 	} {
 		p := dial(t, u, nil)
 		p.say(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{}}}`)
-		if line := p.want(want); strings.Contains(line, "hunter2") {
+		if line := p.want(want, `"code":-32603,"message":"rootbound: reaching `, `"data":{"reason":"unreachable"}`); strings.Contains(line, "hunter2") {
 			t.Errorf("got %s", line)
 		}
 	}
