@@ -27,6 +27,7 @@ type call struct {
 	ctx     context.Context
 	request *exchange.Request
 	turn    *turn
+	lent    *lent
 	args    arguments
 	copied  atomic.Int64 // bytes, of a call that copies
 }
@@ -34,6 +35,8 @@ type call struct {
 // answer is what a tool answers.
 type answer struct {
 	text string // the one block of text, which is also the member "content" of structuredContent
+	// bytes, when it is not nil, is the text, and quoted, when it is not nil, is the text as a JSON string: each in memory of lent.
+	bytes, quoted []byte
 	// content, when it is not nil, is a JSON array that takes the place of both.
 	content []byte
 	// blocks are further content blocks and members further members of structuredContent, as JSON, each with a comma before it.
@@ -83,7 +86,9 @@ func (s *Server) call(ctx context.Context, r *exchange.Request, t *turn) exchang
 	if name, _ := wire.Get(r.Msg.Params(), "name"); typeOf(name) != "string" {
 		return exchange.Fail(r, wire.CodeInvalidParams, `tools/call needs a string "name"`, nil)
 	}
-	a, err := s.run(ctx, r, t)
+	var l lent
+	defer l.giveBack()
+	a, err := s.run(ctx, r, t, &l)
 	switch {
 	case ctx.Err() != nil:
 		return exchange.Cancelled
@@ -105,7 +110,7 @@ func note(r *exchange.Request, err error, part bool) {
 var nothingAllowed = refusal{codeNoRoots, "No directory is allowed, so there is nothing to work on: none is configured, or the client's list of " +
 	"roots leaves none. Name one when the server is started, as in `rootbound fs DIR`."}
 
-func (s *Server) run(ctx context.Context, r *exchange.Request, turn *turn) (answer, error) {
+func (s *Server) run(ctx context.Context, r *exchange.Request, turn *turn, l *lent) (answer, error) {
 	name := wire.GetString(r.Msg.Params(), "name")
 	t := s.findTool(name)
 	if t == nil {
@@ -116,7 +121,7 @@ func (s *Server) run(ctx context.Context, r *exchange.Request, turn *turn) (answ
 	}
 	given, _ := wire.Get(r.Msg.Params(), "arguments")
 	args, err := t.check(given)
-	c := &call{Server: s, ctx: ctx, request: r, turn: turn, args: args}
+	c := &call{Server: s, ctx: ctx, request: r, turn: turn, lent: l, args: args}
 	switch {
 	case !readable(r.Roots):
 		return answer{}, denial{nothingAllowed, reasonNoRoots, c.absolute()}
@@ -147,22 +152,45 @@ func (s *Server) findTool(name string) *tool {
 
 // answered is the outcome of a tool that has answered.
 func (s *Server) answered(r *exchange.Request, a answer) exchange.Outcome {
-	structured := a.content
-	if structured == nil {
-		structured = wire.Quote(a.text)
-	}
-	size := 2*len(structured) + len(a.blocks) + len(a.members)
-	if size > maxAnswer {
-		return s.toolError(r, refuse(codeTooLarge, "The answer would be %d bytes long, and one answer carries at most %d. Ask for less.", size, maxAnswer))
-	}
-	content := [][]byte{[]byte(`[{"type":"text","text":`), structured, []byte(`}`)}
-	if a.content != nil {
-		content = [][]byte{a.content[:len(a.content)-1]}
-	}
+	const around = 1 << 10 // what is written beside the answer, about
 	begin, end := s.around(r)
-	parts := append([][]byte{[]byte(begin + `"content":`)}, content...)
-	parts = append(parts, a.blocks, []byte(`],"structuredContent":{"content":`), structured, a.members, []byte("}"+end))
-	return exchange.Outcome{Msg: wire.NewResult(r.Msg.ID(), parts...)}
+	text := len(a.text) + len(a.bytes)
+	size := 2*(text+text/16+len(a.quoted)+len(a.content)) + len(a.blocks) + len(a.members) + around
+	tooLong := 0
+	msg := wire.NewLongResult(r.Msg.ID(), size, func(b []byte) []byte {
+		b = append(append(b, begin...), `"content":`...)
+		structured := a.content
+		if structured != nil {
+			b = append(b, structured[:len(structured)-1]...)
+		} else {
+			b = append(b, `[{"type":"text","text":`...)
+			from := len(b)
+			b = a.appendText(b)
+			structured = b[from:]
+			b = append(b, '}')
+		}
+		if n := 2*len(structured) + len(a.blocks) + len(a.members); n > maxAnswer {
+			tooLong = n
+			return b
+		}
+		b = append(append(append(b, a.blocks...), `],"structuredContent":{"content":`...), structured...)
+		return append(append(append(b, a.members...), '}'), end...)
+	})
+	if tooLong > 0 {
+		return s.toolError(r, refuse(codeTooLarge, "The answer would be %d bytes long, and one answer carries at most %d. Ask for less.", tooLong, maxAnswer))
+	}
+	return exchange.Outcome{Msg: msg}
+}
+
+// appendText appends the text of an answer as a JSON string.
+func (a *answer) appendText(b []byte) []byte {
+	switch {
+	case a.quoted != nil:
+		return append(b, a.quoted...)
+	case a.bytes != nil:
+		return wire.AppendQuoteBytes(b, a.bytes)
+	}
+	return wire.AppendQuote(b, a.text)
 }
 
 // toolError is the outcome of a tool that could not do it. Its text is for the model, and its code for programs.

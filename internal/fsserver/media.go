@@ -54,7 +54,7 @@ func (c *call) readMedia(arg string) ([]byte, error) {
 	path = c.real(path)
 	var data []byte
 	if err = errTooLong; info.Size() <= maxMedia {
-		data, err = readAll(c.ctx, f, info.Size())
+		data, err = readAll(c.ctx, f, c.lent.take(int(info.Size())+1))
 	}
 	if err == errTooLong || len(data) > maxMedia {
 		return nil, refuse(codeTooLarge, "EFBIG: file too large, read '%s': it has %d bytes, and one answer carries at most %d of such a file. "+

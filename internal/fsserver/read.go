@@ -40,7 +40,7 @@ var readTextFile = tool{
 	annotations: readOnly,
 	run: func(c *call) (answer, error) {
 		text, err := c.readText(c.args.text("path"), c.args.number("head"), c.args.number("tail"))
-		return answer{text: text}, err
+		return answer{bytes: text}, err
 	},
 }
 
@@ -89,10 +89,10 @@ func (c *call) readFiles(paths []string) (string, error) {
 	return text.String(), nil
 }
 
-// readText reads a file whole, or lines of its beginning or end.
-func (c *call) readText(arg string, head, tail float64) (string, error) {
+// readText reads a file whole, or lines of its beginning or end. The text is gone when the next one is read.
+func (c *call) readText(arg string, head, tail float64) ([]byte, error) {
 	if head != 0 && tail != 0 {
-		return "", refuse(codeArguments, "Cannot specify both head and tail parameters simultaneously")
+		return nil, refuse(codeArguments, "Cannot specify both head and tail parameters simultaneously")
 	}
 	op := opOpen
 	if tail != 0 {
@@ -105,7 +105,7 @@ func (c *call) readText(arg string, head, tail float64) (string, error) {
 		return err
 	})
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer f.Close()
 
@@ -113,7 +113,7 @@ func (c *call) readText(arg string, head, tail float64) (string, error) {
 	asked, size := "", info.Size()
 	switch {
 	case head < 0 || tail < 0:
-		return "", nil
+		return []byte{}, nil
 	case head > 0:
 		asked = fmt.Sprintf("head %v", head)
 		text, err = firstLines(c.ctx, f, count(math.Ceil(head)), make([]byte, firstBlock))
@@ -123,21 +123,24 @@ func (c *call) readText(arg string, head, tail float64) (string, error) {
 	case size > maxText:
 		err = errTooLong
 	default:
-		text, err = readAll(c.ctx, f, size)
+		text, err = readAll(c.ctx, f, c.lent.take(int(size)+1))
 	}
 	switch {
 	case errors.Is(err, errTooLong) && asked == "":
-		return "", refuse(codeTooLarge, "EFBIG: file too large, read '%s': it has %d bytes, and one answer carries at most %d. Read a part of it with %s.",
+		return nil, refuse(codeTooLarge, "EFBIG: file too large, read '%s': it has %d bytes, and one answer carries at most %d. Read a part of it with %s.",
 			show(c.real(path)), size, maxText, c.partialReads())
 	case errors.Is(err, errTooLong):
-		return "", refuse(codeTooLarge, "EFBIG: file too large, read '%s': %s is more than %d bytes, and one answer carries no more. Ask for fewer lines.",
+		return nil, refuse(codeTooLarge, "EFBIG: file too large, read '%s': %s is more than %d bytes, and one answer carries no more. Ask for fewer lines.",
 			show(c.real(path)), asked, maxText)
 	case err != nil:
-		return "", c.explain(opRead, path, err)
+		return nil, c.explain(opRead, path, err)
 	case tail > 0:
 		text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	}
-	return decode(text), nil
+	if !utf8.Valid(text) {
+		text = []byte(decode(text))
+	}
+	return text, nil
 }
 
 // partialReads names what reads a part of a file.
@@ -167,9 +170,8 @@ func count(f float64) int64 {
 	return int64(f)
 }
 
-// readAll reads to the end. Size is how much is expected.
-func readAll(ctx context.Context, r io.Reader, size int64) ([]byte, error) {
-	text := make([]byte, 0, size+1)
+// readAll reads to the end, into memory that has room for a byte more than is expected.
+func readAll(ctx context.Context, r io.Reader, text []byte) ([]byte, error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err

@@ -115,9 +115,12 @@ func (s *stopper) ReadAt(b []byte, _ int64) (int, error) { return s.Read(b) }
 func TestReadingStopsWhenTheClientDoesNotWait(t *testing.T) {
 	buf := make([]byte, 16)
 	for name, read := range map[string]func(context.Context, *stopper) error{
-		"whole": func(ctx context.Context, s *stopper) error { _, err := readAll(ctx, s, 16); return err },
-		"head":  func(ctx context.Context, s *stopper) error { _, err := firstLines(ctx, s, 5, buf); return err },
-		"tail":  func(ctx context.Context, s *stopper) error { _, err := lastLines(ctx, s, 1<<20, 5, buf); return err },
+		"whole": func(ctx context.Context, s *stopper) error {
+			_, err := readAll(ctx, s, make([]byte, 0, 17))
+			return err
+		},
+		"head": func(ctx context.Context, s *stopper) error { _, err := firstLines(ctx, s, 5, buf); return err },
+		"tail": func(ctx context.Context, s *stopper) error { _, err := lastLines(ctx, s, 1<<20, 5, buf); return err },
 	} {
 		ctx, stop := context.WithCancel(t.Context())
 		if err := read(ctx, &stopper{after: 3, stop: stop}); err != context.Canceled {
@@ -129,10 +132,10 @@ func TestReadingStopsWhenTheClientDoesNotWait(t *testing.T) {
 // A file that grows or shrinks while it is read gives what is there, or an error, and never more than fits.
 func TestFilesThatChangeWhileTheyAreRead(t *testing.T) {
 	grown := io.MultiReader(strings.NewReader(strings.Repeat("x", maxText)), strings.NewReader("y"))
-	if _, err := readAll(t.Context(), grown, 5); err != errTooLong {
+	if _, err := readAll(t.Context(), grown, make([]byte, 0, 6)); err != errTooLong {
 		t.Errorf("grown: %v", err)
 	}
-	if text, err := readAll(t.Context(), strings.NewReader("abc"), 100); string(text) != "abc" || err != nil {
+	if text, err := readAll(t.Context(), strings.NewReader("abc"), make([]byte, 0, 101)); string(text) != "abc" || err != nil {
 		t.Errorf("cut: %q, %v", text, err)
 	}
 	if text, err := lastLines(t.Context(), strings.NewReader("a\nb"), 100, 1, make([]byte, 8)); err != io.ErrUnexpectedEOF {

@@ -63,7 +63,9 @@ func (s *Server) readResource(ctx context.Context, r *exchange.Request, t *turn)
 	c, uri, err := s.resourceCall(ctx, r)
 	if err == nil {
 		defer s.sets.done(c.openSet)
-		c.turn = t
+		var l lent
+		defer l.giveBack()
+		c.turn, c.lent = t, &l
 		var members string
 		if members, err = c.contents(uri); err == nil {
 			return s.result(r, members+hints(r, noHints))
@@ -166,7 +168,7 @@ func (c *call) readWhole(f *os.File, size int64) ([]byte, error) {
 	if size > maxText {
 		return nil, errTooLong
 	}
-	return readAll(c.ctx, f, size)
+	return readAll(c.ctx, f, c.lent.take(int(size)+1))
 }
 
 // members puts one content, as JSON, into the members of a result.

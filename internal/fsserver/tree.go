@@ -51,7 +51,7 @@ var directoryTree = tool{
 			return answer{}, err
 		}
 		t.choose(maxFound)
-		a := answer{text: t.text(w)}
+		a := answer{quoted: t.quoted(c.lent, w.start)}
 		if note := t.note(w); note != "" {
 			a.blocks = append(append([]byte(`,{"type":"text","text":`), wire.Quote(note)...), '}')
 		}
@@ -137,35 +137,30 @@ func (t *treeView) choose(most int) {
 // indent returns the indentation of the entries of a directory of some depth.
 func indent(depth int) int { return 2 + 4*depth }
 
-// text is the tree as JSON, in the form of the reference server.
-func (t *treeView) text(w walked) string {
+// quoted is the tree as JSON, in the form of the reference server, and that as a JSON string: its quotes and line ends are
+// escaped as they are written, since every third byte of it is one.
+func (t *treeView) quoted(l *lent, start string) []byte {
 	if t.top.shown == 0 {
-		return "[]"
+		return []byte(`"[]"`)
 	}
-	return string(t.append(make([]byte, 0, t.size+100), t.top, w.start))
+	s := append(l.take(t.size+t.size/3+100), '"')
+	return append(t.append(s, t.top, start), '"')
 }
 
 // append appends the entries of a branch as an array. Dir is its absolute path.
 func (t *treeView) append(s []byte, b *branch, dir string) []byte {
-	in := "\n" + strings.Repeat(" ", indent(b.depth))
+	in := `\n` + strings.Repeat(" ", indent(b.depth))
+	begin, kind := in+"{"+in+`  \"name\": `, ","+in+`  \"type\": \"`
 	s = append(s, '[')
 	for i, e := range b.entries[:b.shown] {
 		if i > 0 {
 			s = append(s, ',')
 		}
-		name := e.Name
-		if !utf8.ValidString(name) {
-			name = roots.FileURI(joined(dir, name))
-		}
-		kind := "file"
+		s = append(appendTwiceQuoted(append(s, begin...), shownName(e.Name, dir)), kind...)
 		if e.Type == fs.ModeDir {
-			kind = "directory"
-		}
-		s = append(append(append(s, in...), '{'), in...)
-		s = append(wire.AppendQuote(append(s, `  "name": `...), name), ',')
-		s = append(append(append(append(s, in...), `  "type": "`...), kind...), '"')
-		if kind == "directory" {
-			s = t.appendChildren(s, b, e, in, dir)
+			s = t.appendChildren(append(s, `directory\"`...), b, e, in, dir)
+		} else {
+			s = append(s, `file\"`...)
 		}
 		s = append(append(s, in...), '}')
 	}
@@ -175,11 +170,28 @@ func (t *treeView) append(s []byte, b *branch, dir string) []byte {
 	return append(s, ']')
 }
 
+// shownName is a name in a directory, or a URI where it is no text.
+func shownName(name, dir string) string {
+	if utf8.ValidString(name) {
+		return name
+	}
+	return roots.FileURI(joined(dir, name))
+}
+
+// appendTwiceQuoted appends a text as a JSON string within a JSON string.
+func appendTwiceQuoted(s []byte, text string) []byte {
+	var small [128]byte
+	once := wire.AppendQuote(small[:0], text)
+	from := len(s)
+	s = wire.AppendQuoteBytes(s, once)
+	return append(s[:from], s[from+1:len(s)-1]...) // without the outer quotes
+}
+
 func (t *treeView) appendChildren(s []byte, b *branch, e rootfs.Entry, in, dir string) []byte {
 	if t.depth > 0 && b.depth+1 >= t.depth {
 		return s // nobody has looked
 	}
-	s = append(append(append(s, ','), in...), `  "children": `...)
+	s = append(append(append(s, ','), in...), `  \"children\": `...)
 	c, note := b.children[e.Name], ""
 	switch {
 	case c == nil:
@@ -195,7 +207,7 @@ func (t *treeView) appendChildren(s []byte, b *branch, e rootfs.Entry, in, dir s
 		}
 	}
 	if note != "" {
-		s = wire.AppendQuote(append(append(append(s, ','), in...), `  "note": `...), note)
+		s = appendTwiceQuoted(append(append(append(s, ','), in...), `  \"note\": `...), note)
 	}
 	return s
 }

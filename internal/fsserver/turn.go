@@ -4,6 +4,8 @@ import (
 	"context"
 	"io/fs"
 	"os"
+	"slices"
+	"sync"
 
 	"github.com/rootbound/rootbound/internal/exchange"
 )
@@ -57,6 +59,30 @@ func (t *turn) take(ctx context.Context, of chan struct{}) error {
 func (t *turn) leave() {
 	if t.of != nil {
 		<-t.of
+	}
+}
+
+// lent is memory of one call for its text, until its answer is made of it. Calls after it use it again: fresh memory costs more
+// than what is written to it. The zero value has none.
+type lent struct{ memory *[]byte }
+
+var texts = sync.Pool{New: func() any { return new([]byte) }}
+
+// take returns the memory, empty, with room for so many bytes. What was taken before is gone then.
+func (l *lent) take(size int) []byte {
+	if l == nil {
+		return make([]byte, 0, size)
+	}
+	if l.memory == nil {
+		l.memory = texts.Get().(*[]byte)
+	}
+	*l.memory = slices.Grow((*l.memory)[:0], size)
+	return *l.memory
+}
+
+func (l *lent) giveBack() {
+	if l.memory != nil {
+		texts.Put(l.memory)
 	}
 }
 

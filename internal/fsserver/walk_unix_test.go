@@ -194,7 +194,7 @@ func TestTreesThatDoNotFit(t *testing.T) {
 	}
 	v := &treeView{top: top}
 	v.choose(1000)
-	text := v.text(walked{start: "/r"})
+	text := unquote(v.quoted(nil, "/r"))
 	got := outline(t, text)
 	if len(text) > 1100 || !strings.HasPrefix(got, "a(f0 ") || !strings.Contains(got, "more entries are not shown> b()<100 more entries are not shown> c()<it was not looked at>") {
 		t.Errorf("%d bytes: %s", len(text), got)

@@ -2,7 +2,9 @@ package wire
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
+	"sync"
 )
 
 // Kind is what a message is by its envelope.
@@ -35,7 +37,8 @@ type Message struct {
 	kind                            Kind
 	illFormed                       bool
 	id, method, params, result, err Span
-	meta                            Span // params._meta
+	meta                            Span    // params._meta
+	lent                            *[]byte // what raw lies in, of a message of NewLongResult
 }
 
 // Bytes returns the whole message without the line end.
@@ -91,7 +94,18 @@ func (m *Message) WithID(id []byte) *Message {
 	if bytes.Equal(m.ID(), id) || m.id.End == 0 {
 		return m
 	}
-	return m.splice(m.id, id)
+	// What is behind the id moves, and nothing has to be read again.
+	c, old, by := *m, m.id, len(id)-(m.id.End-m.id.Start)
+	c.raw = make([]byte, 0, len(m.raw)+by+1)
+	c.raw = append(append(append(c.raw, m.raw[:old.Start]...), id...), m.raw[old.End:]...)
+	c.raw = append(c.raw, '\n')[:len(c.raw)] // the writer then has the line end at hand
+	c.id.End += by
+	for _, s := range []*Span{&c.method, &c.params, &c.result, &c.err, &c.meta} {
+		if s.Start >= old.End {
+			s.Start, s.End = s.Start+by, s.End+by
+		}
+	}
+	return &c
 }
 
 // WithParams returns m with other params. A message without params gets them.
@@ -155,10 +169,40 @@ func NewResult(id []byte, result ...[]byte) *Message {
 	if len(b) < longMade || id == nil {
 		return made(b)
 	}
+	return resultOf(b, id)
+}
+
+const beginResponse, beginResult = `{"jsonrpc":"2.0","id":`, `,"result":`
+
+// resultOf makes the message of a response with a result that was just made. The id is not nil.
+func resultOf(b, id []byte) *Message {
 	m := &Message{raw: b, kind: Response}
-	m.id.Start = len(`{"jsonrpc":"2.0","id":`)
+	m.id.Start = len(beginResponse)
 	m.id.End = m.id.Start + len(id)
-	m.result = Span{m.id.End + len(`,"result":`), len(b) - 1}
+	m.result = Span{m.id.End + len(beginResult), len(b) - 1}
+	return m
+}
+
+// longBuffers are for long messages that are made here. What is made of fresh memory waits for the kernel to clear it, page by
+// page, which takes longer than to write a text into it.
+var longBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxLent is the largest of them that is kept, in bytes.
+const maxLent = 16 << 20
+
+// NewLongResult is NewResult for a result of about so many bytes, which fill appends. A long one lies in memory that is used
+// again when a Writer has written it: so it is for one Writer, and nobody looks at it once that has it.
+func NewLongResult(id []byte, size int, fill func(b []byte) []byte) *Message {
+	if size < longMade || id == nil {
+		return NewResult(id, fill(make([]byte, 0, size)))
+	}
+	lent := longBuffers.Get().(*[]byte)
+	b := slices.Grow((*lent)[:0], size+len(beginResponse)+len(id)+len(beginResult)+2)
+	b = append(append(append(b, beginResponse...), id...), beginResult...)
+	b = append(fill(b), '}', '\n') // the writer then has the line end at hand
+	*lent = b
+	m := resultOf(b[:len(b)-1], id)
+	m.lent = lent
 	return m
 }
 
@@ -186,7 +230,7 @@ func newResponse(id []byte, name string, value ...[]byte) []byte {
 	if id == nil {
 		id = []byte("null")
 	}
-	const begin, middle, end = `{"jsonrpc":"2.0","id":`, `,"`, `":`
+	const begin, middle, end = beginResponse, `,"`, `":`
 	size := len(begin) + len(id) + len(middle) + len(name) + len(end) + 1
 	for _, part := range value {
 		size += len(part)

@@ -20,7 +20,7 @@ type Writer struct {
 
 	mu      sync.Mutex
 	room    sync.Cond // waiting went down, or err was set
-	queue   [][]byte
+	queue   []*Message
 	waiting int  // bytes in queue
 	busy    bool // a goroutine is writing
 	err     error
@@ -47,7 +47,7 @@ func (w *Writer) Put(m *Message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err == nil {
-		w.queue = append(w.queue, m.Bytes())
+		w.queue = append(w.queue, m)
 		w.waiting += len(m.Bytes())
 	}
 }
@@ -126,13 +126,18 @@ func (w *Writer) drain(err error) {
 			w.mu.Unlock()
 			return
 		}
-		b := w.queue[0]
+		m := w.queue[0]
 		w.queue[0] = nil
 		w.queue = w.queue[1:]
-		w.waiting -= len(b)
+		w.waiting -= len(m.raw)
+		lent := m.lent
+		m.lent = nil
 		w.room.Broadcast()
 		w.mu.Unlock()
-		err = w.write(b)
+		err = w.write(m.raw)
+		if lent != nil && cap(*lent) <= maxLent {
+			longBuffers.Put(lent)
+		}
 	}
 }
 
