@@ -66,6 +66,7 @@ func TestScript(t *testing.T) {
 			if err != nil {
 				return err
 			}
+			e.Setenv("ROOTBOUND", filepath.Join(filepath.SplitList(e.Getenv("PATH"))[0], "rootbound"))
 			e.Setenv("CONFIG", file)
 			e.Setenv("LOGS", logs)
 			return os.MkdirAll(home, 0o700)

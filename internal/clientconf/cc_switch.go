@@ -9,3 +9,6 @@ var ccSwitch = Client{
 		{Scope: User, Role: Presence, Paths: []string{"{home}/.cc-switch/cc-switch.db"}},
 	},
 }
+
+// ccSwitchWrites are the clients whose files it writes.
+var ccSwitchWrites = map[string]bool{"claude-code": true, "codex": true, "gemini-cli": true, "opencode": true}

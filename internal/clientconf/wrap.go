@@ -124,6 +124,18 @@ func (d *Draft) Wrap(s *Server, program string, options ...string) error {
 	})
 }
 
+// Renew puts another program in the place of the rootbound that wraps s.
+func (d *Draft) Renew(s *Server, program string) error {
+	if s.guarded() < 0 {
+		return nil
+	}
+	at := join(s.path, s.form.Command)
+	if s.form.Argv {
+		at = join(at, 0)
+	}
+	return d.change(s, func(doc *splice.Doc) (*splice.Doc, error) { return doc.Replace(at, splice.String(program)) })
+}
+
 // own is the command of an entry as it is written.
 func (d *Draft) own(s *Server, p splice.Path) (*splice.Value, error) {
 	v, ok := d.doc.Find(p)

@@ -115,3 +115,12 @@ func (f *File) lock(path string) (unlock func(), err error) {
 		}
 	}
 }
+
+// Forget removes the copy that Save left, if it says nothing that the file as it is here does not.
+func (f *File) Forget() error {
+	text, err := read(f.Backup())
+	if err != nil || !bytes.Equal(text, f.src.text) {
+		return nil
+	}
+	return f.Unsave()
+}

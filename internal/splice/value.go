@@ -185,6 +185,12 @@ func (v *Value) Unquoted() bool { return v.plain }
 // Aliased reports whether v stands in YAML for what is written elsewhere, behind an anchor.
 func (v *Value) Aliased() bool { return v.form == aliased }
 
+// Span returns where v stands in the text it was read from, in bytes behind a byte order mark; ok is false where it is not
+// known where it ends.
+func (v *Value) Span() (start, end int, ok bool) {
+	return v.start, v.end, v.end >= v.start && v.form == written
+}
+
 // Get returns the member with that name.
 func (v *Value) Get(name string) (*Value, bool) {
 	if i := v.index(name); i >= 0 {
