@@ -236,6 +236,9 @@ func FuzzScan(f *testing.F) {
 			if m.ID() != nil {
 				if e := m.WithID([]byte(`"\u0061"`)); e.Key() != `"a` || e.Method() != m.Method() || !bytes.Equal(e.Params(), m.Params()) {
 					t.Fatalf("editing the id broke %s", e.Bytes())
+				} else if again, err := Scan(e.Bytes(), mode); err != nil || again.id != e.id || again.method != e.method || again.params != e.params ||
+					again.result != e.result || again.err != e.err || again.meta != e.meta || again.kind != e.kind {
+					t.Fatalf("with another id %s reads differently: %v", e.Bytes(), err)
 				}
 			}
 			if m.kind == Request || m.kind == Notification {
