@@ -54,21 +54,20 @@ func runListDirectory(c *call) (answer, error) {
 	if found {
 		at++
 	}
-	return answer{text: c.list(entries[at:], maxList, uri)}, nil
+	return answer{bytes: c.list(entries[at:], maxList, uri)}, nil
 }
 
 // list writes the names one a line, up to about a number of bytes, and how many are left out. A name that is not text is
 // written as uri has it.
-func (c *call) list(entries []rootfs.Entry, most int, uri func(name string) string) string {
-	var text strings.Builder
+func (c *call) list(entries []rootfs.Entry, most int, uri func(name string) string) []byte {
+	text := c.lent.take(min(32*len(entries), 2*most))
 	for i, e := range entries {
-		if text.Len() >= most {
-			fmt.Fprintf(&text, "\n%s not listed, because one answer carries at most %d bytes of them.%s",
+		if len(text) >= most {
+			return fmt.Appendf(text, "\n%s not listed, because one answer carries at most %d bytes of them.%s",
 				plural(int64(len(entries)-i), "more name is", "more names are"), most, c.goOn(cursorAt(entries[i-1].Name)))
-			break
 		}
 		if i > 0 {
-			text.WriteByte('\n')
+			text = append(text, '\n')
 		}
 		kind, name := "[FILE] ", e.Name
 		if e.Type == fs.ModeDir {
@@ -77,10 +76,9 @@ func (c *call) list(entries []rootfs.Entry, most int, uri func(name string) stri
 		if !utf8.ValidString(name) {
 			name = uri(name)
 		}
-		text.WriteString(kind)
-		text.WriteString(name)
+		text = append(append(text, kind...), name...)
 	}
-	return text.String()
+	return text
 }
 
 var listDirectoryWithSizes = tool{
