@@ -27,6 +27,9 @@ const TalkFailed = 99
 //	roots [URI…]        the client has other roots from now on, and says so
 //	call TOOL [ARGS]    calls a tool, ARGS is a JSON object, and waits for the answer
 //	request M [PARAMS]  the same with any other method
+//	begin TOOL [ARGS]   calls a tool, and does not wait
+//	wait                waits for the answer to what was begun
+//	person RESULT       before hello: the client can ask its person, who always answers like this
 //	= PATTERN           the answer was a result, and its text matches (what no tool answered is its own text)
 //	! PATTERN           the answer was an error or a refusal, and its text matches
 //	heard PATTERN       waits for a notification that matches
@@ -119,7 +122,8 @@ type talker struct {
 
 	id     int
 	roots  []string
-	heard  []string // notifications that nobody waited for yet
+	person json.RawMessage // what the person answers; nil when nobody can be asked
+	heard  []string        // notifications that nobody waited for yet
 	answer struct {
 		failed bool
 		text   string
@@ -204,6 +208,9 @@ func (t *talker) do(verb, rest string) error {
 		if len(t.roots) > 0 {
 			capabilities["roots"] = object{"listChanged": true}
 		}
+		if t.person != nil {
+			capabilities["elicitation"] = object{}
+		}
 		if err := t.request("initialize", object{
 			"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": object{"name": "client", "version": "1"},
 		}); err != nil || t.answer.failed {
@@ -222,6 +229,15 @@ func (t *talker) do(verb, rest string) error {
 	case "call":
 		tool, args := withObject(rest)
 		return t.show(t.request("tools/call", object{"name": tool, "arguments": args}))
+	case "begin":
+		tool, args := withObject(rest)
+		t.id++
+		return t.send(object{"id": t.id, "method": "tools/call", "params": object{"name": tool, "arguments": args}})
+	case "wait":
+		return t.show(t.await())
+	case "person":
+		t.person = json.RawMessage(rest)
+		return nil
 	case "request":
 		method, params := withObject(rest)
 		return t.show(t.request(method, params))
@@ -295,6 +311,11 @@ func (t *talker) request(method string, params any) error {
 	if err := t.send(object{"id": t.id, "method": method, "params": params}); err != nil {
 		return err
 	}
+	return t.await()
+}
+
+// await waits for the answer to the last request while it answers what the server asks.
+func (t *talker) await() error {
 	for {
 		m, line, err := t.receive()
 		switch {
@@ -339,6 +360,9 @@ func (t *talker) receive() (talkMessage, string, error) {
 			reply["result"] = object{"roots": list}
 		case "ping":
 			reply["result"] = object{}
+		case "elicitation/create":
+			fmt.Fprintf(t.out, "< %s\n", line)
+			reply["result"] = t.person
 		default:
 			reply["error"] = object{"code": -32601, "message": "there is no " + m.Method}
 		}
