@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/rootbound/rootbound/internal/approval"
+)
+
+// A person sees one question at a time, and a key answers what was on the screen for a moment.
+func TestScreen(t *testing.T) {
+	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	var answers []string
+	paused := false
+	s := &screen{
+		states: map[int]guardState{}, now: func() time.Time { return now },
+		answer: func(w waiting, r approval.Reply) error {
+			answers = append(answers, fmt.Sprintf("%s %s %s", w.ID, r.Word(), r.Note))
+			return nil
+		},
+		pause:  func(p bool) error { paused = p; return nil },
+		paused: func() bool { return paused },
+	}
+	press := func(keys ...string) {
+		for _, k := range keys {
+			msg := tea.KeyPressMsg{Text: k, Code: []rune(k)[0]}
+			switch k {
+			case "enter":
+				msg = tea.KeyPressMsg{Code: tea.KeyEnter}
+			case "esc":
+				msg = tea.KeyPressMsg{Code: tea.KeyEscape}
+			case "down":
+				msg = tea.KeyPressMsg{Code: tea.KeyDown}
+			}
+			s.Update(msg)
+		}
+	}
+	question := func(id string, asked time.Duration) approval.Question {
+		return approval.Question{
+			ID: id, Head: "files: write_file \x1b[2J" + id, Facts: []string{"path: /w/" + id}, Diff: "--- a\n+++ b\n@@\n-old\n+new\n" + strings.Repeat("+more\n", 100),
+			Args: json.RawMessage(`{"path":"x\u202e"}`), Size: 20, Asked: now.Add(asked), Until: now.Add(asked + 5*time.Minute),
+			Choices: []approval.Choice{{}, {Allow: true}, {Allow: true, Session: true, Scope: "all of it"}},
+		}
+	}
+	state := func(qs ...approval.Question) {
+		s.Update(stateMsg{approval.Guard{Server: "files", PID: 7}, approval.State{Questions: qs}})
+	}
+	want := func(texts ...string) {
+		t.Helper()
+		got := s.text()
+		for _, w := range texts {
+			if !strings.Contains(got, w) {
+				t.Errorf("there is no %q on\n%s", w, got)
+			}
+		}
+		if strings.ContainsAny(got, "\x1b\u202e") {
+			t.Errorf("the screen obeys what a peer wrote: %q", got)
+		}
+		lines := strings.Split(got, "\n")
+		if s.height > 0 && len(lines) != s.height {
+			t.Errorf("it has %d lines of %d:\n%s", len(lines), s.height, got)
+		}
+		for _, l := range lines {
+			if n := len([]rune(l)); s.width > 0 && n > s.width {
+				t.Errorf("a line is %d long: %q", n, l)
+			}
+		}
+	}
+	s.Update(tea.WindowSizeMsg{Width: 60, Height: 24})
+	want("0 guards, 0 questions", "Nothing waits for you.")
+	a, b := question("aaa", 0), question("bbb", time.Second)
+	state(a, b)
+	want("> aaa", "bbb", "path: /w/aaa", "-old", "lines more", "2  allow once", "3  allow this session: all of it")
+
+	press("2")
+	want("press the key again")
+	now = now.Add(time.Second)
+	press("2")
+	state(b)
+	want("> bbb", "aaa: allow once")
+	press("3") // meant for the one before
+	want("press the key again")
+	now = now.Add(time.Second)
+	press("6", "n", "n", "o", " ", "esc", "n", "w", "h", "y", "enter")
+	want("bbb: deny")
+	state(a, b)
+	press("p")
+	want("PAUSED")
+	press("p")
+	press("down", "j", "k", "1")
+	if got, want := strings.Join(answers, "; "), "aaa allow once ; bbb deny why; aaa deny "; got != want {
+		t.Errorf("the answers are %q, want %q", got, want)
+	}
+	s.Update(goneMsg{approval.Guard{PID: 7}, nil})
+	want("0 guards, 0 questions")
+	press("2")
+	for _, size := range []tea.WindowSizeMsg{{Width: 20, Height: 6}, {Width: 200, Height: 50}, {Width: 8, Height: 3}} {
+		s.Update(size)
+		state(a, b)
+		s.text() // it is too small, perhaps, and does not fail
+	}
+	if _, cmd := s.Update(tea.KeyPressMsg{Code: 'q', Text: "q"}); cmd == nil {
+		t.Error("q does not end it")
+	}
+}
