@@ -51,6 +51,7 @@ var rooms = map[string]room{
 	"internal/sandbox":    {guards: true, imports: []string{"roots"}},
 	"internal/egress":     {guards: true},
 	"internal/clientconf": {imports: []string{"internal/launch", "internal/splice", "roots"}},
+	"internal/doctor":     {imports: []string{"internal/calllog", "internal/clientconf", "internal/launch", "internal/splice", "roots"}},
 	"internal/config":     {imports: []string{"internal/launch", "internal/policy", "internal/results", "internal/splice", "roots"}},
 	"internal/pathargs":   {guards: true, imports: []string{"internal/launch", "internal/wire", "rootfs", "roots"}},
 	"internal/transport":  {guards: true, imports: []string{"internal/bridge", "internal/exchange", "internal/legacy", "internal/modern", "internal/sandbox", "internal/wire"}},
