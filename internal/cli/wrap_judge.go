@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rootbound/rootbound/internal/calllog"
+	"github.com/rootbound/rootbound/internal/clientconf"
+	"github.com/rootbound/rootbound/internal/guard"
+	"github.com/rootbound/rootbound/internal/launch"
+	"github.com/rootbound/rootbound/roots"
+)
+
+// verdict is what becomes of a server, and why.
+type verdict struct {
+	server *clientconf.Server
+	change bool
+	open   bool // it opens directories and stays without Rootbound
+	why    string
+	hint   string
+	entry  []string // to be written by hand
+}
+
+// judge decides about one server.
+func (c *configured) judge(s *clientconf.Server, o wrapOptions, set roots.Set) verdict {
+	stays := func(why string) verdict { return verdict{server: s, why: "stays as it is: " + why} }
+	command := s.Launch()
+	target := launch.Identify(command)
+	profile, known := launch.Lookup(target)
+	named := slices.Contains(o.servers, s.Name)
+	client := s.File.Client
+	g, already := s.Guard()
+	switch {
+	case already && gone(g.Program):
+		return verdict{server: s, change: true, why: fmt.Sprintf("is wrapped by %q, which is not there: by this program from now on", g.Program)}
+	case already:
+		return verdict{server: s, why: "is wrapped"}
+	case target.Guarded:
+		return stays("there is a rootbound in front of it already")
+	case isRootbound(command.Path):
+		return stays("it is Rootbound itself")
+	case s.File.Place.Scope == clientconf.Managed:
+		return stays("the file belongs to who administers this machine")
+	case s.Remote():
+		return stays("it is reached by an address, and not started here")
+	case !s.Command.Given():
+		return stays("it has no command")
+	case !named && !(known && profile.Filesystem):
+		return stays(fmt.Sprintf("it is not known to take directories; --server %s wraps it", guard.ShellQuote(s.Name)))
+	}
+	v := verdict{server: s, open: known && profile.Filesystem}
+	dirs := profile.Directories(target)
+	if set.Len() > 0 {
+		return c.judgeRoots(v, set, dirs)
+	}
+	fixed := false // it names a directory whatever the client has open
+	for _, d := range dirs {
+		path, ok := c.place(s, d.Path)
+		fixed = fixed || ok && len(clientconf.References(d.Path)) == 0
+		if ok && roots.Broad(path) {
+			v.why = fmt.Sprintf("stays as it is: %q is too broad to be a boundary", d.Path)
+			v.hint = "name a directory, and write: " + byHand(command, "DIR")
+			return v
+		}
+	}
+	if v.open && len(dirs) == 0 {
+		v.why = "stays as it is: it names no directory"
+		v.hint = fmt.Sprintf("name one: rootbound wrap %s --server %s --root %s --write", client.ID, guard.ShellQuote(s.Name), c.proposal())
+		if client.Roots.Sends == clientconf.Yes {
+			v.hint += "; what holds is the part of it that " + client.Name + " has open"
+		}
+		return v
+	}
+	v.change, v.open, v.why = true, false, "is wrapped"
+	if client.Roots.Sends == clientconf.Yes && s.Scope != clientconf.Project && fixed {
+		v.hint = fmt.Sprintf("%s also says what it has open, and what holds is in both; to follow that, write: %s", client.Name, byHand(command, c.proposal()))
+	}
+	return v
+}
+
+// isRootbound reports whether a program is this one by its name.
+func isRootbound(program string) bool {
+	return launch.Identify(launch.Command{Path: program, Args: []string{"run", "--", "x"}}).Guarded
+}
+
+// judgeRoots decides about a server that gets roots of its own.
+func (c *configured) judgeRoots(v verdict, set roots.Set, dirs []launch.Directory) verdict {
+	command := v.server.Launch()
+	for _, d := range dirs {
+		path, ok := c.place(v.server, d.Path)
+		if !ok {
+			continue
+		}
+		if _, _, in := set.Match(place(path)); !in {
+			var list []string
+			for _, r := range set.Dirs() {
+				list = append(list, r.Path)
+			}
+			v.why = fmt.Sprintf("stays as it is: its own %q is not in %s", d.Path, strings.Join(list, ", "))
+			v.hint = "write: " + byHand(command, list...)
+			return v
+		}
+	}
+	v.change, v.open, v.why = true, false, "is wrapped"
+	return v
+}
+
+// place is the directory that an argument leads to, as far as that can be known before the client runs.
+func (c *configured) place(s *clientconf.Server, text string) (path string, ok bool) {
+	text, ok = s.File.Client.Expand(text, c.host)
+	if !ok || launch.HasPlaceholder(text) {
+		return "", false
+	}
+	if rest, home := strings.CutPrefix(text, "~"); home && (rest == "" || rest[0] == '/' || rest[0] == filepath.Separator) {
+		text = c.host.Home + rest
+	}
+	if !filepath.IsAbs(text) {
+		if !filepath.IsAbs(s.Cwd.Text) || s.File.Client.IgnoresCwd {
+			return "", false
+		}
+		text = filepath.Join(s.Cwd.Text, text)
+	}
+	return filepath.Clean(text), true
+}
+
+// proposal is a directory that holds the project and its neighbours, or else the project.
+func (c *configured) proposal() string {
+	if up := filepath.Dir(c.host.Project); c.host.Project != "" && !roots.Broad(up) {
+		return guard.ShellQuote(up)
+	}
+	if c.host.Project != "" && !roots.Broad(c.host.Project) {
+		return guard.ShellQuote(c.host.Project)
+	}
+	return "DIR"
+}
+
+// byHand is a command line with roots, to be written by a person, with what the roots are filled into in its arguments.
+func byHand(c launch.Command, dirs ...string) string {
+	words := []string{"rootbound", "run"}
+	for _, d := range dirs {
+		words = append(words, "--root", d)
+	}
+	args := c.Args
+	var outside *launch.OutsideError
+	if errors.As(launch.CheckDirectories(c, roots.Set{}, string(filepath.Separator)), &outside) {
+		args = outside.Args
+	}
+	words = append(words, "--", c.Path)
+	for _, arg := range calllog.RedactArgs(args) {
+		if !launch.HasPlaceholder(arg) {
+			arg = guard.ShellQuote(arg)
+		}
+		words = append(words, arg)
+	}
+	return strings.Join(words, " ")
+}
+
+// boundary are the options that say which directories, and the directories.
+func (o wrapOptions) boundary() (options []string, set roots.Set, err error) {
+	var list []roots.Dir
+	for _, f := range o.dirs {
+		d, err := roots.Resolve(f.Dir, roots.ResolveOptions{Name: f.Name, Access: f.Access, AllowBroad: true})
+		if err != nil {
+			return nil, set, usageError{fmt.Errorf("looking at %s: %w", f.Flag, err)}
+		}
+		list = append(list, d)
+		value := d.Spellings[len(d.Spellings)-1]
+		if f.Name != "" {
+			value = f.Name + "=" + value
+		}
+		options = append(options, f.Flag, value)
+	}
+	return options, roots.NewSet(list...), nil
+}
