@@ -55,6 +55,7 @@ var rooms = map[string]room{
 	"internal/config":     {imports: []string{"internal/launch", "internal/policy", "internal/results", "internal/splice", "roots"}},
 	"internal/pathargs":   {guards: true, imports: []string{"internal/launch", "internal/wire", "rootfs", "roots"}},
 	"internal/transport":  {guards: true, imports: []string{"internal/bridge", "internal/exchange", "internal/legacy", "internal/modern", "internal/sandbox", "internal/wire"}},
+	"internal/oauth":      {guards: true, imports: []string{"internal/statefile"}},
 	"internal/streamable": {guards: true, imports: []string{"internal/exchange", "internal/legacy", "internal/modern", "internal/transport", "internal/wire"}},
 	"internal/guard":      {guards: true, imports: []string{"internal/approval", "internal/calllog", "internal/consent", "internal/exchange", "internal/launch", "internal/pathargs", "internal/pin", "internal/policy", "internal/results", "internal/wire", "rootfs", "roots"}},
 	"internal/fsserver":   {guards: true, imports: []string{"internal/exchange", "internal/wire", "rootfs", "roots"}},
@@ -83,7 +84,7 @@ var effects = []struct {
 		"listening",
 		[]string{"net.Listen", "net.ListenConfig", "net.ListenPacket", "net.ListenTCP", "net.ListenUDP", "net.ListenUnix",
 			"net.ListenUnixgram", "net/http.ListenAndServe", "net/http.ListenAndServeTLS", "net/http.Server"},
-		[]string{"internal/egress", "internal/streamable", forTests},
+		[]string{"internal/egress", "internal/streamable", "internal/oauth/login.go", forTests}, // the browser comes back
 	},
 	{
 		"opening files by path",
@@ -94,6 +95,7 @@ var effects = []struct {
 			"rootfs",                                                                                  // inside roots
 			"roots",                                                                                   // what is to become one
 			"internal/calllog", "internal/config", "internal/consent", "internal/cli", "internal/pin", // our own
+			"internal/oauth/oauth.go",           // logins
 			"internal/statefile",                // written as a whole
 			"internal/clientconf",               // the files of clients
 			"internal/demo",                     // its workspace

@@ -29,30 +29,27 @@ func (b *boundary) remoteFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&b.URL, "url", "", "a server on another machine, instead of COMMAND: its `URL`, such as https://mcp.example.com/mcp")
 	f.StringArrayVar(&b.Headers, "header", nil, "what is sent to it with every request: `NAME: VALUE`, with ${env:NAME} and ${file:PATH} filled in; may be repeated")
-	f.BoolVar(&b.ShareRoots, "share-roots", false, "let it know the roots that you allow with `rootbound roots allow`")
+	f.BoolVar(&b.ShareRoots, "share-roots", false, "let it know the roots that you allow (rootbound roots allow)")
 	f.StringArrayVar(&b.RemoteRoots, "remote-root", nil, "a `DIR` of its machine, to which the paths in its calls are held by their text; may be repeated")
 	f.BoolVar(&b.ForwardAuthorization, "forward-authorization", false, "send it the Authorization of clients of ours (with --listen)")
-	f.Var(choice{&b.ServerProtocol, config.ProtocolWords}, "server-protocol", "which revisions are spoken with the server")
-	f.Var(choice{&b.ClientProtocol, config.ProtocolWords}, "client-protocol", "which revisions are spoken with the client")
+	f.Var(protocol{choice{&b.ServerProtocol, config.ProtocolWords}}, "server-protocol", "which revisions are spoken with the server (default: those that it speaks)")
+	f.Var(protocol{choice{&b.ClientProtocol, config.ProtocolWords}}, "client-protocol", "which revisions are spoken with the client (default: those that it speaks)")
 	for _, name := range []string{"server-protocol", "client-protocol"} {
 		cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(config.ProtocolWords, cobra.ShellCompDirectiveNoFileComp))
 	}
 }
 
+// protocol is a choice of revisions, of which help shows the kinds.
+type protocol struct{ choice }
+
+// Type implements pflag.Value.
+func (protocol) Type() string { return "auto|legacy|modern|REVISION" }
+
 // headers are what goes with every request to a server, with its secrets filled in.
 func (a *app) headers(plan *config.Plan) (http.Header, error) {
 	h := http.Header{}
 	for name, value := range plan.Headers.Value {
-		text, err := config.Secrets(value, func(name string) (string, bool) {
-			v := a.env(name)
-			return v, v != ""
-		}, func(path string) (string, error) {
-			b, err := os.ReadFile(path)
-			if err != nil {
-				return "", err
-			}
-			return strings.TrimRight(string(b), "\r\n"), nil
-		})
+		text, err := a.secret(value)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("%s: filling in the header %q: %w", plan.Headers.Origin, name, err)
@@ -84,7 +81,7 @@ func (a *app) runRemote(ctx context.Context, f config.Flags, plan *config.Plan, 
 	if err != nil {
 		return err
 	}
-	auth, err := a.authorizer(plan, u, header)
+	auth, err := a.authorizer(u, header)
 	if err != nil {
 		return err
 	}
@@ -168,9 +165,4 @@ func remoteWords(plan *config.Plan, u *url.URL) string {
 		b.WriteString(", and the paths in its calls are checked as paths of this machine")
 	}
 	return b.String()
-}
-
-// authorizer has the tokens of a server, where nothing else authorizes us.
-func (a *app) authorizer(plan *config.Plan, u *url.URL, header http.Header) (streamable.Authorizer, error) {
-	return nil, nil
 }

@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 		"rootbound":             func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"client":                func() { os.Exit(mcptest.Talk(os.Args[1:], os.Stdout, os.Stderr)) },
 		"peer":                  peer,
+		"visit":                 func() { os.Exit(mcptest.Visit(os.Args[1:])) },
 		"mcp-filesystem-server": peer, // a name of which it is known that the arguments are directories
 	})
 }
@@ -39,6 +40,7 @@ func TestMain(m *testing.M) {
 //
 //	exits CODE PROGRAM [ARG…]    for a program that must end with that code
 //	site [TOKEN]                 a server over HTTP (mcptest.Site), which may want a token; its URL is in SITE
+//	authority                    the same behind a login by OAuth, whose page the program visit visits
 //	expand FILE…                 puts the values of variables, written ${NAME}, into files
 //
 // and the conditions [landlock]: the kernel can confine a process, and [watch]: it can watch one.
@@ -83,7 +85,7 @@ func TestScript(t *testing.T) {
 			}
 			return err == nil, nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "expand": expand, "site": site},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "expand": expand, "site": site, "authority": authority},
 	})
 }
 
@@ -112,6 +114,15 @@ func site(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	s := mcptest.NewSite(strings.Join(args, ""))
 	ts.Defer(s.Close)
+	ts.Setenv("SITE", s.URL)
+}
+
+func authority(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: authority")
+	}
+	s, closing := mcptest.NewAuthority()
+	ts.Defer(closing)
 	ts.Setenv("SITE", s.URL)
 }
 

@@ -14,10 +14,11 @@ import (
 // Site is the server of Peer over HTTP, in the handshake revisions: each session has one of its own. It is closed by its owner.
 type Site struct {
 	*httptest.Server
-	// Token, if set, is what a client must show.
-	Token string
+	// Metadata, if set, is the authorization server that it names.
+	Metadata string
 
 	mu       sync.Mutex
+	token    string // what a client must show; "" for nothing
 	sessions map[string]*siteSession
 }
 
@@ -29,9 +30,16 @@ type siteSession struct {
 
 // NewSite starts one that wants a token, or with "" none.
 func NewSite(token string) *Site {
-	s := &Site{Token: token, sessions: map[string]*siteSession{}}
+	s := &Site{token: token, sessions: map[string]*siteSession{}}
 	s.Server = httptest.NewServer(s)
 	return s
+}
+
+// SetToken says what a client must show from now on.
+func (s *Site) SetToken(token string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.token = token
 }
 
 // Close ends it, and its sessions.
@@ -47,8 +55,15 @@ func (s *Site) Close() {
 
 // ServeHTTP implements http.Handler.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	token := s.token
+	s.mu.Unlock()
 	switch {
-	case s.Token != "" && r.Header.Get("Authorization") != "Bearer "+s.Token:
+	case s.Metadata != "" && r.URL.Path == "/.well-known/oauth-protected-resource/mcp":
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(object{"resource": s.URL + "/mcp", "authorization_servers": []string{s.Metadata}})
+		return
+	case token != "" && r.Header.Get("Authorization") != "Bearer "+token:
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		http.Error(w, "who asks?", http.StatusUnauthorized)
 		return
