@@ -170,5 +170,5 @@ func (b *bench) guarded(log string) []string {
 	if log != "off" {
 		log = filepath.Join(b.dir, log)
 	}
-	return []string{b.guard, "run", "--root", b.root, "--log", log, "--", b.self, "echo"}
+	return []string{b.guard, "run", "--preset", "boundary", "--root", b.root, "--log", log, "--", b.self, "echo"}
 }

@@ -12,7 +12,7 @@ import (
 
 // held is the command line of the guard in front of a server that it confines to the root and to what it needs to run.
 func (b *bench) held(server ...string) []string {
-	return append([]string{b.guard, "run", "--confine", "--root", b.root, "--log", filepath.Join(b.dir, "log"), "--"}, server...)
+	return append([]string{b.guard, "run", "--preset", "boundary", "--confine", "--root", b.root, "--log", filepath.Join(b.dir, "log"), "--"}, server...)
 }
 
 // plain is the same without confinement.

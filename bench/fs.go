@@ -27,7 +27,7 @@ func (b *bench) fsServers() ([]fsServer, error) {
 	}
 	return []fsServer{
 		{"rootbound fs", func(root string) []string {
-			return []string{b.guard, "fs", "--log", filepath.Join(b.dir, "log"), root}
+			return []string{b.guard, "fs", "--preset", "boundary", "--log", filepath.Join(b.dir, "log"), root}
 		}},
 		{"reference", func(root string) []string { return []string{"node", script, root} }},
 	}, nil

@@ -24,7 +24,7 @@ const starts = 41
 // comes after the first one was passed on, and the time has the start of the server in it.
 func start(b *bench) ([]result, error) {
 	server := []string{"/bin/sh", "-c", lightServer}
-	guarded := append([]string{b.guard, "run", "--root", b.root, "--log", filepath.Join(b.dir, "log"), "--"}, server...)
+	guarded := append([]string{b.guard, "run", "--preset", "boundary", "--root", b.root, "--log", filepath.Join(b.dir, "log"), "--"}, server...)
 	var alone, behind, inits []float64
 	for range starts {
 		for _, s := range []struct {

@@ -158,7 +158,7 @@ func (m *dropInMode) run(t *testing.T, sections []section) error {
 	}
 	command := append([]string{"node", "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js"}, dirs...)
 	if m.name != "reference" {
-		command = append(append([]string{guard, "fs", "--log", "off"}, m.flags...), dirs...)
+		command = append(append([]string{guard, "fs", "--preset", "boundary", "--log", "off"}, m.flags...), dirs...)
 	}
 	server, err := startDropIn(t, self("plain", command...), w, top)
 	if err != nil {

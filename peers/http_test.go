@@ -99,7 +99,7 @@ func TestClientsOverHTTP(t *testing.T) {
 					t.Fatal(err)
 				}
 				fill(t, dir)
-				l := listen(t, slices.Concat([]string{"run", "--listen", "127.0.0.1:0", "--root", dir, "--"}, command)...)
+				l := listen(t, slices.Concat([]string{"run", "--preset", "boundary", "--listen", "127.0.0.1:0", "--root", dir, "--"}, command)...)
 				guarded := drive(t, client, []string{l.url}, p)
 				for i := range direct {
 					without, with := direct[i], guarded[i]
@@ -125,12 +125,12 @@ func TestFilesystemServerOverHTTP(t *testing.T) {
 			}
 			dir := workspace(t)
 			p, _ := filesystemPlan(dir)
-			direct := drive(t, client, []string{guard, "fs", dir}, p)
+			direct := drive(t, client, []string{guard, "fs", "--preset", "boundary", dir}, p)
 			if err := os.RemoveAll(dir); err != nil {
 				t.Fatal(err)
 			}
 			fill(t, dir)
-			l := listen(t, "fs", "--listen", "127.0.0.1:0", dir)
+			l := listen(t, "fs", "--preset", "boundary", "--listen", "127.0.0.1:0", dir)
 			for i, line := range drive(t, client, []string{l.url}, p) {
 				if line != direct[i] {
 					t.Errorf("step %d (%s %s)\nover HTTP %.2000s\non stdio  %.2000s", i, p.Steps[i].Do, p.Steps[i].Tool, line, direct[i])
@@ -161,7 +161,7 @@ func errorless(t *testing.T, line string) string {
 func TestManyClientsOfOneServer(t *testing.T) {
 	needNode(t)
 	dir := workspace(t)
-	l := listen(t, slices.Concat([]string{"run", "--listen", "127.0.0.1:0", "--root", dir, "--"}, tsServer.command)...)
+	l := listen(t, slices.Concat([]string{"run", "--preset", "boundary", "--listen", "127.0.0.1:0", "--root", dir, "--"}, tsServer.command)...)
 	var wg sync.WaitGroup
 	for i := range 8 {
 		client := []peer{tsLegacy, goModern, tsPinned, goLegacy}[i%4]

@@ -84,7 +84,7 @@ func abs(path string) string {
 func tapped(dir string, command []string) []string { return append(self("tap", dir), command...) }
 
 func guardedBy(flags, command []string) []string {
-	return slices.Concat([]string{guard, "run"}, flags, []string{"--"}, command)
+	return slices.Concat([]string{guard, "run", "--preset", "boundary"}, flags, []string{"--"}, command)
 }
 
 // workspace makes a directory with a few files, by its real name.

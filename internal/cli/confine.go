@@ -32,7 +32,9 @@ type confinement struct {
 	hosts []egress.Host
 	proxy *egress.Proxy
 	tmp   string // the server's own directory for temporary files
-	told  sync.Once
+	// version is that of the package that was installed, where one was.
+	version string
+	told    sync.Once
 
 	mu     sync.Mutex
 	held   sandbox.Policy  // what the server was started with last
@@ -167,7 +169,7 @@ func (c *confinement) command(filled launch.Command, set roots.Set, dir string) 
 	c.mu.Lock()
 	c.held = policy
 	c.mu.Unlock()
-	vars := map[string]string{"TMPDIR": c.tmp, loggedBy: cmp.Or(c.run.log.Path(), logOff)}
+	vars := map[string]string{"TMPDIR": c.tmp, loggedBy: cmp.Or(c.run.log.Path(), logOff), askedBy: "1"}
 	if c.proxy != nil {
 		policy.Net.Proxy = c.proxy.Port()
 		for _, v := range c.proxy.Environ() {

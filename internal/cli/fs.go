@@ -149,6 +149,7 @@ func (a *app) serveFiles(ctx context.Context, flags config.Flags, f fsFlags, cli
 		return err
 	}
 	r.answers = results.Nothing() // what the user's own files hold is looked at when it is asked for
+	r.ours = true
 	opt, err := r.options(&allowed, pathargs.Process{})
 	if err != nil {
 		return r.fail(err)

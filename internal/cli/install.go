@@ -38,6 +38,7 @@ func (c *confinement) installed(ctx context.Context, i launch.Install) (launch.C
 	switch {
 	case err == nil && !c.again:
 		c.run.note("%s is %s (%s), installed in %q", i.Spec, in.Version, in.Integrity, dir)
+		c.version = in.Version
 		return in.Command, nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist) && !c.again:
 		return launch.Command{}, withHint(err, "install it anew with --refresh")
@@ -68,6 +69,7 @@ func (c *confinement) installed(ctx context.Context, i launch.Install) (launch.C
 	if in, err = i.In(dir); err != nil {
 		return launch.Command{}, err
 	}
+	c.version = in.Version
 	text := fmt.Sprintf("%s is %s (%s) from now on; --refresh looks for another one", i.Spec, in.Version, in.Integrity)
 	if before != "" && before != in.Version {
 		text += "; it was " + before

@@ -205,12 +205,13 @@ func (p *posts) remove(one *post) {
 }
 
 // set puts in force what the configuration says now, also for those to come.
-func (p *posts) set(rules pathargs.Rules, defaults map[string]map[string]string, answers results.Options, configured roots.Set) {
+func (p *posts) set(rules pathargs.Rules, defaults map[string]map[string]string, answers results.Options, policy guard.Policy, configured roots.Set) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now = func(g *guard.Guard) {
 		g.SetRules(rules, defaults)
 		g.SetResults(answers)
+		g.SetPolicy(policy)
 		g.Configure(configured)
 	}
 	for one := range p.stops {

@@ -106,10 +106,7 @@ func (b *boundary) confineFlags(f *pflag.FlagSet) {
 }
 
 // boundary is what `run` and `fs` have in common: which directories, what is asked, what is logged.
-type boundary struct {
-	config.Flags
-	ask string
-}
+type boundary struct{ config.Flags }
 
 // dirValue is a --root or --ro; both write into one list, which keeps their order.
 type dirValue struct {
@@ -161,14 +158,16 @@ func (b *boundary) flags(a *app, cmd *cobra.Command, rarely ...string) {
 	f.StringVar(&b.Log, "log", "", "where the log goes: a `DIR`, or off (default: the state directory)")
 	f.Var(choice{&b.ClientRoots, []string{"narrow", "ignore", "accept"}}, "client-roots", "what the client's own list of roots counts for")
 	f.BoolVar(&b.StrictProtocol, "strict-protocol", false, "refuse what the protocol forbids but peers commonly do")
-	f.Var(choice{&b.ask, []string{"client"}}, "ask", "who asks a person before sensitive calls: for now only the client")
+	f.Var(choice{&b.Ask, config.AskModes()}, "ask", "who asks a person, where a rule wants one asked (default: auto)")
+	f.StringVar(&b.Preset, "preset", "", "which rules are looked at last: `NAME` is standard (the default), boundary, cautious or readonly")
 	fixed := func(values ...string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 	}
 	cmd.RegisterFlagCompletionFunc("client-roots", fixed("narrow", "ignore", "accept"))
-	cmd.RegisterFlagCompletionFunc("ask", fixed("client"))
+	cmd.RegisterFlagCompletionFunc("ask", fixed(config.AskModes()...))
+	cmd.RegisterFlagCompletionFunc("preset", fixed(config.Presets()...))
 	cmd.RegisterFlagCompletionFunc("server", a.completeServers(&b.Config))
-	rare(cmd, append(rarely, "client-roots", "strict-protocol", "ask")...)
+	rare(cmd, append(rarely, "client-roots", "strict-protocol", "preset")...)
 }
 
 func (b *boundary) configFlags(command []string) config.Flags {
@@ -248,6 +247,7 @@ func (a *app) run(ctx context.Context, f config.Flags, o runOptions) error {
 	}
 	home, _ := os.UserHomeDir() // without one, "~" in a path is a name like any other
 	r.runs = identity(plan.Command, cwd)
+	r.profile = a.profileOf(plan, confined)
 	opt, err := r.options(plan, pathargs.Process{Dir: dir, Home: home})
 	if err != nil {
 		return r.fail(err)
@@ -340,6 +340,8 @@ type running struct {
 	confined *confinement                // of the server's process; nil for none
 	limits   *limits                     // what is taken off what a configuration says; nil for nothing
 	rules    pathargs.Rules              // for the arguments of calls, as at the start
+	profile  profile                     // what is known of the server's tools; nil for nothing
+	ours     bool                        // the server is our own, in this process
 	answers  results.Actions             // what is done about what is in answers, where nobody says
 	plan     atomic.Pointer[config.Plan] // of the configuration as it was read last
 	fault    string                      // what was wrong with it when it was read last
@@ -442,6 +444,7 @@ func (r *running) command(g *guard.Guard, c launch.Command, dir string) (transpo
 		return r.confined.command(filled, set, dir)
 	}
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, tokenVariable+"=") })
+	env = append(env, askedBy+"=1")
 	for k, v := range filled.Env {
 		env = append(env, k+"="+v)
 	}
@@ -454,7 +457,7 @@ func (r *running) options(plan *config.Plan, process pathargs.Process) (guard.Op
 	if err != nil {
 		return guard.Options{}, err
 	}
-	r.rules = pathargs.Rules{Filesystem: plan.Known && plan.Profile.Filesystem, Tools: tools}
+	r.rules = pathargs.Rules{Filesystem: plan.Known && plan.Profile.Filesystem, Tools: tools, Also: rulePaths(plan, r.name)}
 	switch {
 	case plan.URL.Given() && len(plan.RemoteRoots.Value) > 0:
 		r.rules.Where, r.rules.Dirs = pathargs.Remote, plan.RemoteRoots.Value
@@ -484,6 +487,7 @@ func (r *running) options(plan *config.Plan, process pathargs.Process) (guard.Op
 	return guard.Options{
 		Server: r.name, Configured: plan.Roots, ClientRoots: plan.ClientRoots.Value, Strict: plan.StrictProtocol.Value,
 		Quiet: plan.ListChanged.Given() && !plan.ListChanged.Value, Paths: r.rules, Process: process, Defaults: defaults,
+		Policy:  r.guardPolicy(plan),
 		Consent: consents, Own: own, Results: &answers, Approval: asks, Log: r.log, Warn: r.warn, Widen: r.widen,
 	}, nil
 }
@@ -596,8 +600,8 @@ func (r *running) changed(plan *config.Plan, err error) {
 	r.fault = ""
 	before := r.plan.Swap(plan)
 	rules := r.rules // what the server is stays as it was started
-	rules.Tools = tools
-	r.posts.set(rules, defaults, plan.Results.Options(r.answers), r.limits.of(r, plan))
+	rules.Tools, rules.Also = tools, rulePaths(plan, r.name)
+	r.posts.set(rules, defaults, plan.Results.Options(r.answers), r.guardPolicy(plan), r.limits.of(r, plan))
 	var now, later []string
 	for _, row := range plan.Changed(before) {
 		text := fmt.Sprintf("%s = %q", row.Key, row.Value)
@@ -606,7 +610,7 @@ func (r *running) changed(plan *config.Plan, err error) {
 		}
 		switch key := row.Key; {
 		case key == "active", key == "roots", strings.HasPrefix(key, "roots["): // the guard says what that changes
-		case strings.HasPrefix(key, "tool."), strings.HasPrefix(key, "results."):
+		case strings.HasPrefix(key, "tool."), strings.HasPrefix(key, "results."), ofPolicy(key):
 			now = append(now, text)
 		default:
 			later = append(later, text)

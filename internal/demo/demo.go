@@ -212,7 +212,7 @@ func (c *column) run(ctx context.Context, o Options, w *workspace, level sandbox
 		}
 		p.say("It reads what it is asked for: the file outside came back. Now the same server behind the guard.")
 	}
-	command := []string{o.Program, "run", "--log", log, "--pins", "off", "--root", "frontend=" + w.frontend, "--root", "backend=" + w.backend}
+	command := []string{o.Program, "run", "--preset", "boundary", "--log", log, "--pins", "off", "--root", "frontend=" + w.frontend, "--root", "backend=" + w.backend}
 	if c.confine {
 		p.title("A server that goes out by itself, without the guard")
 		alone, err := newClient(ctx, p, c.era, server, w.frontend)

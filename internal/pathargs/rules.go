@@ -27,6 +27,14 @@ type Rules struct {
 	Filesystem bool
 	// Tools are exceptions by the name of a tool or prompt, or "*" for all.
 	Tools map[string]ToolRules
+	// Also are more arguments that are paths.
+	Also []Also
+}
+
+// Also are arguments that are paths, of the tools that Tool is true for.
+type Also struct {
+	Tool  func(name string) bool
+	Paths []string
 }
 
 // ToolRules name arguments. A name without "/" is that member at any depth; "/edits/*/file" is one place, with "*" for any
@@ -59,6 +67,11 @@ const (
 
 func (r Rules) lists(tool string, at []string) listed {
 	l := unlisted
+	for _, also := range r.Also {
+		if also.Tool(tool) && slices.ContainsFunc(also.Paths, func(p string) bool { return names(p, at) }) {
+			return listedPath
+		}
+	}
 	for _, name := range []string{tool, "*"} {
 		t := r.Tools[name]
 		if slices.ContainsFunc(t.Paths, func(p string) bool { return names(p, at) }) {
