@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
@@ -18,8 +19,8 @@ import (
 // matches decides, and one with "!" in front spares what it matches. What they do not match by name they do not protect:
 // a copy under another name, or a hard link, is read.
 type Deny struct {
-	rules *ruleSet
-	added []string // the patterns that are not the default ones
+	rules func() *ruleSet // read when they are first asked for
+	added []string        // the patterns that are not the default ones
 }
 
 // defaultDeny are keys, passwords and tokens by the names under which programs keep them. A template of a .env file is not
@@ -139,7 +140,7 @@ func NewDeny(patterns []string, withDefault bool) (*Deny, error) {
 	if text.Len() == 0 {
 		return nil, nil
 	}
-	return &Deny{parseRules(text.String(), true), patterns}, nil
+	return &Deny{sync.OnceValue(func() *ruleSet { return parseRules(text.String(), true) }), patterns}, nil
 }
 
 // denies reports whether a name, beneath a root and "/"-separated, is denied because of its last element. Whoever goes to
@@ -148,11 +149,11 @@ func (d *Deny) denies(name string) bool { return d.matching(name) != "" }
 
 // matching returns the pattern that denies a name because of its last element, or "".
 func (d *Deny) matching(name string) string {
-	if d == nil || d.rules == nil {
+	if d == nil {
 		return ""
 	}
 	for _, n := range withoutBackup(name) {
-		if r := d.rules.match(n, true); r != nil && !r.negated {
+		if r := d.rules().match(n, true); r != nil && !r.negated {
 			return r.text
 		}
 	}

@@ -48,7 +48,11 @@ func TestNothingChangesUnrecorded(t *testing.T) {
 func TestWhatIsRefusedIsNotRecorded(t *testing.T) {
 	c := newTrial(t, map[string]string{"R/out": "-> ../outside/f", "T/d/f": "text", "R/secret/f": "text"}, rootfs.Options{})
 	c.set = roots.NewSet(append(c.set.Dirs(), resolve(t, c.w+"/T", roots.ReadOnly))...)
-	s := New(Options{Own: []string{c.w + "/R/own", c.w + "/R/own.new"}, Deny: &Deny{parseRules("secret", true), nil}})
+	deny, err := NewDeny([]string{"secret"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(Options{Own: []string{c.w + "/R/own", c.w + "/R/own.new"}, Deny: deny})
 	t.Cleanup(s.Close)
 	grow(t, c.w, map[string]string{"R/own": "text"})
 	c.server = s
