@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -219,16 +220,18 @@ func fsCalls(b *bench) ([]result, error) {
 		what, tool, arguments string
 		rounds, calls         int
 		most                  float64
+		dirs                  []string // what the kernel has to read for it
 	}{
-		{"read of a file of 1 KB", "read_text_file", `{"path":"1KB.txt"}`, 11, 200, 1. / 5},
-		{"whole read of 4 MiB", "read_text_file", `{"path":"4MiB.txt"}`, 5, 2, 1. / 4},
-		{"first 100 lines of 100 MB", "read_text_file", `{"path":"100MB.txt","head":100}`, 7, 20, 1. / 4},
-		{"last 100 lines of 100 MB", "read_text_file", `{"path":"100MB.txt","tail":100}`, 7, 20, 1. / 4},
-		{"list_directory of 1,000", "list_directory", `{"path":"list"}`, 9, 20, 1. / 4},
-		{"directory_tree over 20,000 files", "directory_tree", `{"path":"tree"}`, 5, 1, 1. / 8},
-		{"search_files over 20,000 files", "search_files", `{"path":"tree","pattern":"**/*7.txt"}`, 5, 2, 1. / 30},
+		{"read of a file of 1 KB", "read_text_file", `{"path":"1KB.txt"}`, 11, 200, 1. / 5, nil},
+		{"whole read of 4 MiB", "read_text_file", `{"path":"4MiB.txt"}`, 9, 4, 1. / 4, nil},
+		{"first 100 lines of 100 MB", "read_text_file", `{"path":"100MB.txt","head":100}`, 7, 20, 1. / 4, nil},
+		{"last 100 lines of 100 MB", "read_text_file", `{"path":"100MB.txt","tail":100}`, 7, 20, 1. / 4, nil},
+		{"list_directory of 1,000", "list_directory", `{"path":"list"}`, 9, 20, 1. / 4, directories(filepath.Join(dir, "list"), 1)},
+		{"directory_tree over 20,000 files", "directory_tree", `{"path":"tree"}`, 9, 2, 1. / 8, directories(filepath.Join(dir, "tree"), 200)},
+		{"search_files over 20,000 files", "search_files", `{"path":"tree","pattern":"**/*7.txt"}`, 5, 2, 1. / 30, nil},
 	} {
 		took := make([][]float64, len(chains))
+		var kernel []float64
 		var sizes []string
 		for round := range call.rounds {
 			for i, c := range chains {
@@ -247,8 +250,23 @@ func fsCalls(b *bench) ([]result, error) {
 					sizes = append(sizes, strconv.Itoa(len(c.line)))
 				}
 			}
+			if call.dirs != nil {
+				block := make([]float64, call.calls)
+				for n := range block {
+					d, err := readDirectories(call.dirs, min(runtime.NumCPU(), len(call.dirs)))
+					if err != nil {
+						return nil, err
+					}
+					block[n] = d.Seconds()
+				}
+				kernel = append(kernel, quantile(block, 0.5))
+			}
 		}
 		results = append(results, compare(servers, call.what+" (answers of "+strings.Join(sizes, " and ")+" bytes)", "ms", 1e3, took, call.most)...)
+		if call.dirs != nil {
+			results = append(results, summary(call.what+", its directories read by the kernel and nothing else", "ms", scaled(kernel, 1e3)),
+				ratio(call.what+", that ÷ the reference", kernel, took[1]))
+		}
 	}
 	var one []float64
 	for range 5 {
@@ -399,6 +417,18 @@ func wideTree(dir string, dirs, files int) error {
 		}
 	}
 	return nil
+}
+
+// directories are those of a wideTree that hold its files.
+func directories(dir string, n int) []string {
+	if n == 1 {
+		return []string{dir}
+	}
+	dirs := make([]string, n)
+	for d := range dirs {
+		dirs[d] = filepath.Join(dir, "d"+strconv.Itoa(d))
+	}
+	return dirs
 }
 
 // sourceTree makes files of source text. One in a hundred has the word that is looked for.

@@ -173,6 +173,7 @@ func newBench(dir string, errw io.Writer) (*bench, error) {
 		}
 	}
 	build := exec.Command("go", "build", "-C", b.repo, "-o", b.guard, "./cmd/rootbound")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as README.md says: one file that needs no other
 	build.Stdout, build.Stderr = errw, errw
 	if err := build.Run(); err != nil {
 		return nil, fmt.Errorf("building the guard: %w", err)
