@@ -140,6 +140,7 @@ var skips = map[string]struct {
 	"internal/sandbox/confine_linux_test.go":   {1, "a kernel with an older Landlock than the tables are for"},
 	"internal/sandbox/landlock_linux_test.go":  {1, "a kernel without Landlock"},
 	"internal/transport/confine_linux_test.go": {1, "a kernel without Landlock"},
+	"peers/approve_tmux_linux_test.go":          {1, "tmux is not installed; with ROOTBOUND_PEERS=require a failure"},
 	"peers/confine_linux_test.go":              {1, "a kernel that cannot confine; with ROOTBOUND_PEERS=require a failure"},
 	"peers/main_test.go":                       {1, "the peers are not installed; with ROOTBOUND_PEERS=require a failure"},
 	"rootfs/change_linux_test.go":              {6, "no mounts, or no openat2, or names that cannot be exchanged; root may write everything"},

@@ -74,6 +74,9 @@ func (d *goDriver) drive(revision string, command []string) error {
 			}
 		},
 	}
+	if d.plan.Nobody {
+		opt.ElicitationHandler = nil
+	}
 	if d.plan.Roots != nil {
 		opt.Capabilities.RootsV2 = &mcp.RootCapabilities{ListChanged: true}
 	}

@@ -11,10 +11,12 @@ import (
 	"time"
 )
 
-// plan is what a client does: the roots it has (nil: it declares none), what it answers to an elicitation, and its steps.
+// plan is what a client does: the roots it has (nil: it declares none), what it answers to an elicitation, whether it has
+// nobody to ask, and its steps.
 type plan struct {
 	Roots   []string       `json:"roots,omitzero"`
 	Content map[string]any `json:"content,omitempty"`
+	Nobody  bool           `json:"nobody,omitempty"`
 	Steps   []step         `json:"steps"`
 }
 

@@ -37,6 +37,7 @@ type asked struct {
 	mu   sync.Mutex
 	ran  []string // the arguments of what was run
 	once bool     // the next call is given back by the server first, with a question of its own
+	list bool     // and before that with one for roots
 	end  []func()
 }
 
@@ -99,7 +100,13 @@ func (a *asked) handle(_ context.Context, r *exchange.Request, reply func(exchan
 	case "tools/call":
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if _, retry := wire.Get(r.Msg.Params(), "requestState"); a.once && !retry {
+		state := wire.GetString(r.Msg.Params(), "requestState")
+		if a.list && state == "" {
+			q := []exchange.Question{{Key: "list", Method: "roots/list"}}
+			reply(exchange.Outcome{Msg: wire.NewResult(r.Msg.ID(), exchange.InputRequired(q, "roots-state"))})
+			return
+		}
+		if a.once && state != "server-state" {
 			q := []exchange.Question{{Key: "own", Method: "elicitation/create", Params: []byte(`{"message":"Which one?"}`)}}
 			reply(exchange.Outcome{Msg: wire.NewResult(r.Msg.ID(), exchange.InputRequired(q, "server-state"))})
 			return
@@ -704,7 +711,7 @@ func TestPause(t *testing.T) {
 // guard does not know it.
 func TestTheServersOwnQuestionsComeAfterAYes(t *testing.T) {
 	a := newAsked(t, policy.Never, nil)
-	a.once = true
+	a.once, a.list = true, true
 	c := a.connect(exchange.Modern, canAsk)
 	c.call("write_file", `{"path":"`+a.dir+`/f"}`)
 	_, _, answer := c.elicited()

@@ -77,6 +77,9 @@ func (s *session) try(ctx context.Context, r *exchange.Request, reply func(excha
 		}
 		again := r.With(r.Msg.WithParams(params).WithID(exchange.NewID()))
 		again.Roots = s.state().Set
+		if len(o.Hold) > 0 { // what other stages hold for the retry: this is it
+			again.Held = o.Hold
+		}
 		// This runs where the server's answer was read, which must not wait for the server to read. And the client's
 		// cancellation names an id that the server has not seen.
 		withdrawn := context.AfterFunc(ctx, func() {

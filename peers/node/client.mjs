@@ -39,6 +39,10 @@ function notified(notification) {
 }
 
 const capabilities = { sampling: {}, elicitation: { form: {} } };
+if (plan.nobody) {
+	delete capabilities.elicitation;
+	delete answers['elicitation/create'];
+}
 if (roots) {
 	capabilities.roots = { listChanged: true };
 }
@@ -57,7 +61,7 @@ if (mode === 'legacy') {
 	transport = url ? new StreamableHTTPClientTransport(url) : new StdioClientTransport(server);
 	for (const schema of [types.ListRootsRequestSchema, types.CreateMessageRequestSchema, types.ElicitRequestSchema]) {
 		const method = schema.shape.method.value;
-		if (roots || method !== 'roots/list') {
+		if (method === 'roots/list' ? roots : answers[method]) {
 			client.setRequestHandler(schema, (r) => answer(r.method, r.params));
 		}
 	}
