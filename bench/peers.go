@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -23,6 +24,12 @@ var peers = map[string]func(args []string) error{
 	"copy-blocking": func(args []string) error { return copyLines(args, true) },
 	"go-sdk":        proxy,
 	"edges":         edges,
+
+	"echo-stateless":      func([]string) error { return echoStateless.serve(os.Stdin, os.Stdout) },
+	"http-echo":           func([]string) error { return echoHandshake.listen() },
+	"http-echo-stateless": func([]string) error { return echoStateless.listen() },
+	"http-hop":            hop,
+	"http-stdio":          hopToStdio,
 }
 
 // echo is a server with a tool that returns its text. It looks for the parts of a message where this program's client puts
@@ -32,6 +39,24 @@ func echo(in io.Reader, out io.Writer) error {
 	// taken away by a watch that wakes up every some 20 µs, in the time of others. That would be in every number, now and
 	// then.
 	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
+	return echoHandshake.serve(in, out)
+}
+
+// echoer answers one method with hello, and every other request with its text behind begin.
+type echoer struct{ method, hello, begin string }
+
+var (
+	echoHandshake = echoer{
+		"initialize", `,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"echo","version":"1"}}}`, textBegin,
+	}
+	// echoStateless is for those who speak 2026-07-28.
+	echoStateless = echoer{
+		"server/discover", `,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}}`,
+		strings.Replace(textBegin, "{", `{"resultType":"complete",`, 1),
+	}
+)
+
+func (e echoer) serve(in io.Reader, out io.Writer) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	var line, answer []byte
 	for {
@@ -39,23 +64,29 @@ func echo(in io.Reader, out io.Writer) error {
 		if line, err = readLine(r, line[:0]); err != nil {
 			return eof(err)
 		}
-		_, rest, isRequest := bytes.Cut(line, []byte(`"id":`))
-		id, rest, _ := bytes.Cut(rest, []byte(","))
-		answer = append(append(answer[:0], callBegin...), id...)
-		switch {
-		case !isRequest:
+		if answer = e.answer(answer[:0], line); len(answer) == 0 {
 			continue
-		case bytes.HasPrefix(rest, []byte(`"method":"initialize"`)):
-			answer = append(answer, `,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"echo","version":"1"}}}`+"\n"...)
-		default:
-			_, text, _ := bytes.Cut(rest, []byte(callText))
-			text = text[:max(bytes.LastIndex(text, []byte(`"}}`)), 0)]
-			answer = append(append(append(answer, textBegin...), text...), textEnd...)
 		}
 		if _, err := out.Write(answer); err != nil {
 			return err
 		}
 	}
+}
+
+// answer appends the answer to a message, if there is one.
+func (e echoer) answer(to, line []byte) []byte {
+	_, rest, isRequest := bytes.Cut(line, []byte(`"id":`))
+	if !isRequest {
+		return to
+	}
+	id, rest, _ := bytes.Cut(rest, []byte(","))
+	to = append(append(to, callBegin...), id...)
+	if bytes.HasPrefix(rest, []byte(`"method":"`+e.method+`"`)) {
+		return append(append(to, e.hello...), '\n')
+	}
+	_, text, _ := bytes.Cut(rest, []byte(callText))
+	text = text[:max(bytes.LastIndex(text, []byte(`"}}`)), 0)]
+	return append(append(append(to, e.begin...), text...), textEnd...)
 }
 
 func eof(err error) error {

@@ -9,6 +9,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,6 +57,8 @@ const (
 	quietTime  = 2 * time.Minute
 	// writeTime is how long a client may take to read some of what it is sent.
 	writeTime = 30 * time.Second
+	// lookTime is how often sessions are looked at.
+	lookTime = 10 * time.Second
 	// lingerTime is how long answers may take when the server ends.
 	lingerTime = 2 * time.Second
 )
@@ -79,7 +82,8 @@ type Server struct {
 	closed   bool
 	ending   sync.WaitGroup // sessions that end
 
-	told atomic.Bool // that a client is on another machine
+	requests atomic.Int64
+	told     atomic.Bool // that a client is on another machine
 }
 
 // Listen listens on an address. Who serves what is listened on closes it.
@@ -127,13 +131,20 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			done <- hs.Serve(l)
 		}
 	}()
-	look := time.NewTicker(min(30*time.Second, s.opt.Idle/2+time.Millisecond))
+	look := time.NewTicker(min(lookTime, s.opt.Idle/2+time.Millisecond))
 	defer look.Stop()
+	var before int64 // requests
+	var rests bool
 	var err error
 	for serving := true; serving; {
 		select {
 		case <-look.C:
 			s.look(time.Now())
+			n := s.requests.Load()
+			if idle := n == before; idle && !rests { // what work left behind is not to be kept by many idle sessions
+				debug.FreeOSMemory()
+			}
+			before, rests = n, n == before
 		case err = <-done:
 			serving = false
 		case <-ctx.Done():
@@ -171,6 +182,7 @@ func (c complaints) Write(b []byte) (int, error) {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.requests.Add(1)
 	rc := http.NewResponseController(w)
 	rc.SetWriteDeadline(time.Now().Add(writeTime))
 	if r.ContentLength != 0 { // also what is not looked at has to come
