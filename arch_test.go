@@ -101,6 +101,9 @@ var effects = []struct {
 			"internal/demo",                     // its workspace
 			"internal/launch/needs.go",          // the first lines of programs
 			"internal/launch/install.go",        // what a package manager wrote
+			"internal/launch/install_node.go",   // the same
+			"internal/launch/install_python.go", // the same
+			"internal/launch/tree.go",           // the same
 			"internal/sandbox/connect_linux.go", // the process of a thread
 			"internal/transport/tied_linux.go",  // the kernel's list of processes
 			forTests,
@@ -142,6 +145,7 @@ var skips = map[string]struct {
 	"internal/transport/confine_linux_test.go": {1, "a kernel without Landlock"},
 	"peers/approve_tmux_linux_test.go":          {1, "tmux is not installed; with ROOTBOUND_PEERS=require a failure"},
 	"peers/confine_linux_test.go":              {1, "a kernel that cannot confine; with ROOTBOUND_PEERS=require a failure"},
+	"peers/install_linux_test.go":              {1, "no pip; with ROOTBOUND_PEERS=require a failure"},
 	"peers/main_test.go":                       {1, "the peers are not installed; with ROOTBOUND_PEERS=require a failure"},
 	"rootfs/change_linux_test.go":              {6, "no mounts, or no openat2, or names that cannot be exchanged; root may write everything"},
 	"rootfs/change_test.go":                    {2, "Windows has other names; macOS takes names of one meaning for one"},

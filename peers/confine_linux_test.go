@@ -1,15 +1,8 @@
 package peers
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
-	"crypto/sha512"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -20,7 +13,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 )
 
@@ -179,121 +171,5 @@ func TestLearnNet(t *testing.T) {
 		if around := fmt.Sprintf("connects to %s:%s by itself, without asking a proxy", host, port); strings.Contains(text, around) != (tool == "connect") {
 			t.Errorf("%s: proposed is\n%s", tool, text)
 		}
-	}
-}
-
-// registry is one of npm, with one package, which is a server that says what it can do.
-type registry struct {
-	*httptest.Server
-	version string
-	asked   atomic.Int64
-}
-
-const registryPackage = "@rootbound-test/server-tries"
-
-const triesServer = `#!/usr/bin/env node
-const fs = require('fs')
-const attempt = f => { try { f(); return 'yes' } catch (e) { return e.code } }
-const tries = root => ({
-	version: require('./package.json').version,
-	inside: attempt(() => fs.writeFileSync(root + '/new.txt', 'x')),
-	package: attempt(() => fs.writeFileSync(__dirname + '/server.js', 'x')),
-	outside: attempt(() => fs.readdirSync('/')),
-	environment: process.env.ROOTBOUND_SECRET ?? 'none',
-})
-require('readline').createInterface({ input: process.stdin }).on('line', line => {
-	const m = JSON.parse(line)
-	if (m.id === undefined || !m.method) return
-	const result = {
-		initialize: () => ({ protocolVersion: m.params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'tries', version: '1' } }),
-		'tools/list': () => ({ tools: [{ name: 'try', inputSchema: { type: 'object', properties: { path: { type: 'string' } } } }] }),
-		'tools/call': () => ({ content: [{ type: 'text', text: JSON.stringify(tries(m.params.arguments.path)) }] }),
-	}[m.method]?.() ?? {}
-	process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id: m.id, result }) + '\n')
-})
-`
-
-func newRegistry(t *testing.T) *registry {
-	r := &registry{version: "1.0.0"}
-	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		r.asked.Add(1)
-		archive := packed(t, map[string]string{
-			"package/package.json": fmt.Sprintf(`{"name": %q, "version": %q, "bin": {"tries": "server.js"}, "scripts": {"install": "echo x > /tmp/rootbound-was-here"}}`, registryPackage, r.version),
-			"package/server.js":    triesServer,
-		})
-		if strings.HasSuffix(q.URL.Path, ".tgz") {
-			w.Write(archive)
-			return
-		}
-		sum := sha512.Sum512(archive)
-		json.NewEncoder(w).Encode(args{
-			"name": registryPackage, "dist-tags": args{"latest": r.version},
-			"versions": args{r.version: args{
-				"name": registryPackage, "version": r.version, "bin": args{"tries": "server.js"}, "hasInstallScript": true,
-				"dist": args{"tarball": r.URL + "/x-" + r.version + ".tgz", "integrity": "sha512-" + base64.StdEncoding.EncodeToString(sum[:])},
-			}},
-		})
-	}))
-	t.Cleanup(r.Close)
-	return r
-}
-
-func packed(t *testing.T, files map[string]string) []byte {
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	w := tar.NewWriter(z)
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(files[name]))}); err != nil {
-			t.Error(err)
-		}
-		io.WriteString(w, files[name])
-	}
-	w.Close()
-	z.Close()
-	return b.Bytes()
-}
-
-// TestConfinedNpx has a server that npx would fetch each time: it is fetched once, and is then run read-only, offline and
-// in the version that it was, until --refresh.
-func TestConfinedNpx(t *testing.T) {
-	needNode(t)
-	needConfinement(t)
-	r := newRegistry(t)
-	t.Setenv("npm_config_registry", r.URL+"/")
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	t.Setenv("HOME", t.TempDir())
-	t.Setenv("ROOTBOUND_SECRET", "secret")
-	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
-		t.Setenv(name, "")
-	}
-	dir := workspace(t)
-	session := func(flags ...string) string {
-		t.Helper()
-		command := guardedBy(append([]string{"--confine", "--root", dir}, flags...), []string{"npx", "-y", registryPackage})
-		return drive(t, goLegacy, command, plan{Steps: []step{call("try", args{"path": dir})}})[0]
-	}
-	want := func(when, got, version string) {
-		t.Helper()
-		for _, part := range []string{
-			`\"version\":\"` + version, `\"inside\":\"yes`, `\"package\":\"EACCES`, `\"outside\":\"EACCES`, `\"environment\":\"none`,
-		} {
-			if !strings.Contains(got, part) {
-				t.Errorf("%s: the server says %s, want %s in it", when, got, part)
-			}
-		}
-	}
-	want("the first time", session(), "1.0.0")
-	asked := r.asked.Load()
-	if asked == 0 {
-		t.Error("nothing was fetched")
-	}
-	r.version = "1.0.1"
-	want("the second time", session(), "1.0.0")
-	if r.asked.Load() != asked {
-		t.Error("the registry was asked again")
-	}
-	want("with --refresh", session("--refresh"), "1.0.1")
-	if _, err := os.Stat("/tmp/rootbound-was-here"); err == nil {
-		t.Error("a script of the package was run when it was installed")
 	}
 }

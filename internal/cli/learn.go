@@ -134,7 +134,7 @@ func (l *learned) propose(c *confinement, set roots.Set) error {
 	if err != nil {
 		return fmt.Errorf("writing the profile: %w", err)
 	}
-	c.run.warn("the profile is in " + l.out)
+	fmt.Fprintf(c.run.app.err, "rootbound: %s: the profile is in %s\n", c.run.name, l.out)
 	return nil
 }
 

@@ -75,7 +75,7 @@ ended the server.`,
 	f := cmd.Flags()
 	f.BoolVar(&b.Confine, "confine", false, "let the kernel hold the server to its roots and to what it needs to run (Linux, macOS)")
 	b.confineFlags(f)
-	f.BoolVar(&o.refresh, "refresh", false, "install a confined server anew that a package runner (npx) would fetch")
+	f.BoolVar(&o.refresh, "refresh", false, "install a confined server anew that a package runner (npx, uvx) would fetch")
 	f.StringVar(&b.Pins, "pins", "", "where it is kept what the server says of itself: a `FILE`, or off (default: the state directory)")
 	o.listen.flags(cmd)
 	b.remoteFlags(cmd)

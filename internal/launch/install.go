@@ -3,39 +3,53 @@ package launch
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 )
 
 // Install says how the server of a command that a package runner fetches each time (npx, npm exec, pnpm dlx, yarn dlx,
-// bunx) is installed once, so that it can be run without a runner and without a network.
+// bunx; uvx, uv tool run, pipx run) is installed once, so that it can be run without a runner and without a network.
 type Install struct {
 	// Spec is the package as it is asked for: "name@version".
-	Spec string
-	name string
-	bin  string // the program of it that is run; empty for the one that is there, or has the package's name
-	args []string
-	of   Command
+	Spec     string
+	registry Registry
+	runner   string // what would fetch it
+	name     string
+	bin      string // the program of it that is run; empty for the one that is there, or has the package's name
+	args     []string
+	of       Command
 }
 
-// Install returns how the command's server is installed; ok is false where it is not from npm's registry, or no runner
-// fetches it.
+// Install returns how the command's server is installed; ok is false where no runner fetches it, where it is in no registry
+// that is known, and where the runner is told more than the package and its program.
 func (c Command) Install() (i Install, ok bool) {
 	t := Identify(c)
-	if t.Registry != NPM || t.Name == "" || t.At < 1 || runner(ProgramName(c.Path)) == nil {
+	program := ProgramName(c.Path)
+	if t.Name == "" || t.At < 1 || runner(program) == nil {
 		return Install{}, false
 	}
-	i = Install{Spec: t.Name, name: t.Name, args: t.Args, of: c}
-	if t.Version != "" {
-		i.Spec += "@" + t.Version
-	}
+	i = Install{Spec: t.Name, registry: t.Registry, runner: program, name: t.Name, args: t.Args, of: c}
 	word := c.Args[t.At-1]
 	if word == "--" && t.At > 1 {
 		word = c.Args[t.At-2]
+	}
+	switch t.Registry {
+	case NPM:
+		if t.Version != "" {
+			i.Spec += "@" + t.Version
+		}
+	case PyPI:
+		i.Spec = t.Spec
+		if !plainly(c.Args[:t.At]) {
+			return Install{}, false
+		}
+	default:
+		return Install{}, false
 	}
 	if word != i.Spec {
 		i.bin = word
@@ -43,74 +57,71 @@ func (c Command) Install() (i Install, ok bool) {
 	return i, true
 }
 
-// Command installs the package into dir, and runs nothing of it. Look it up with Look.Install.
-func (i Install) Command(dir string) Command {
-	return Command{
-		Path: "npm", Dir: dir,
-		Args: []string{"install", "--prefix", dir, "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--save-exact", "--", i.Spec},
-		Env: map[string]string{
-			"npm_config_cache": filepath.Join(dir, "cache"), "npm_config_logs_max": "0", "npm_config_update_notifier": "false",
-		},
+// Key is a path for what is kept of it.
+func (i Install) Key() string {
+	return filepath.Join(string(i.registry), strings.NewReplacer("/", "+", `\`, "+").Replace(i.Spec))
+}
+
+// Prepare makes dir ready for the installer.
+func (i Install) Prepare(dir string) error {
+	name, text := "package.json", "{}\n"
+	if i.registry == PyPI {
+		name, text = pythonStarter, pythonStart
 	}
+	return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)
+}
+
+// Command installs the package into dir, in the version if one is given, and runs nothing of it. Has says which programs
+// there are. Look it up with Look.Install, and with the programs that are returned besides.
+func (i Install) Command(dir, version string, has func(program string) bool) (Command, []string, error) {
+	if i.registry == PyPI {
+		return i.python(dir, version, has)
+	}
+	return i.node(dir, version, has)
 }
 
 // Installed is a package that is there.
 type Installed struct {
-	// Version is the one that was installed, and Integrity the print of its archive that the registry gave.
+	// Version is the one that was installed, and Integrity the print of its archive that the registry gave; empty where the
+	// installer does not tell.
 	Version, Integrity string
 	// Command runs it.
 	Command Command
 }
 
-// In returns what is installed in dir.
-func (i Install) In(dir string) (Installed, error) {
-	var lock struct {
-		Packages map[string]struct {
-			Version, Integrity string
-			Bin                any
-		}
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "package-lock.json"))
-	if err != nil {
+// In returns what is installed in dir. Has says which programs there are.
+func (i Install) In(dir string, has func(program string) bool) (Installed, error) {
+	if _, err := os.Stat(dir); err != nil {
 		return Installed{}, err
 	}
-	if err := json.Unmarshal(text, &lock); err != nil {
-		return Installed{}, fmt.Errorf("reading what is installed in %q: %w", dir, err)
+	in, err := i.inNode, error(nil)
+	if i.registry == PyPI {
+		in = i.inPython
 	}
-	p, ok := lock.Packages["node_modules/"+i.name]
-	if !ok {
-		return Installed{}, fmt.Errorf("looking for %s in %q: it is not installed", i.name, dir)
+	found, err := in(dir, has)
+	if errors.Is(err, fs.ErrNotExist) { // a part of it: it is not as it was
+		err = fmt.Errorf("looking for %s in %q: %v", i.name, dir, err)
 	}
+	return found, err
+}
+
+// program returns which of a package's programs is run.
+func (i Install) program(programs []string, short string) (string, error) {
 	bin := i.bin
-	switch programs := p.Bin.(type) {
-	case string:
-		bin = path.Base(i.name)
-	case map[string]any:
-		short := path.Base(i.name)
-		if _, has := programs[short]; bin == "" && has {
-			bin = short
-		}
-		if bin == "" && len(programs) == 1 {
-			for bin = range programs {
-			}
-		}
-		if _, has := programs[bin]; !has {
-			var names []string
-			for name := range programs {
-				names = append(names, name)
-			}
-			slices.Sort(names)
-			return Installed{}, fmt.Errorf("looking for the program of %s: it has %q; name one with --package %s", i.name, names, i.Spec)
-		}
-	default:
-		return Installed{}, fmt.Errorf("looking for the program of %s: it has none", i.name)
+	switch {
+	case len(programs) == 0:
+		return "", fmt.Errorf("looking for the program of %s: it has none", i.name)
+	case bin == "" && slices.Contains(programs, short):
+		bin = short
+	case bin == "" && len(programs) == 1:
+		bin = programs[0]
 	}
-	if strings.ContainsAny(bin, `/\`) || bin == ".." {
-		return Installed{}, fmt.Errorf("looking for the program of %s: %q is no name", i.name, bin)
+	if !slices.Contains(programs, bin) {
+		slices.Sort(programs)
+		option := map[Registry]string{NPM: "--package", PyPI: "--from"}[i.registry]
+		return "", fmt.Errorf("looking for the program of %s: it has %q; name one with %s %s", i.name, programs, option, i.Spec)
 	}
-	c := i.of
-	c.Path, c.Args = filepath.Join(dir, "node_modules", ".bin", bin), i.args
-	return Installed{p.Version, p.Integrity, c}, nil
+	return bin, nil
 }
 
 // Cached returns the versions of a package that npx keeps in npm's cache directory, oldest first. Npx runs one of them as

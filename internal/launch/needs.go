@@ -69,6 +69,11 @@ func (c Command) Needs(l Look, also ...string) (Needs, error) {
 	if l.Net {
 		f.network()
 	}
+	if l.Install { // which built packages there are for this system
+		for _, path := range []string{"/etc/os-release", "/usr/lib/os-release", "/etc/debian_version"} {
+			f.add(Need{Path: path, Access: roots.Read, Why: "the installer"})
+		}
+	}
 	if err := f.program(path, c.Args, true); err != nil {
 		return Needs{}, err
 	}
