@@ -18,6 +18,7 @@ import (
 
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/config"
+	"github.com/rootbound/rootbound/internal/doctor"
 )
 
 // logDir is where the log is when nothing says where.
@@ -250,22 +251,49 @@ func (a *app) verifyLog(flag string, files []string) error {
 }
 
 func (a *app) whyCommand() *cobra.Command {
-	var dir string
+	var dir, server string
 	cmd := &cobra.Command{
-		Use:     "why CALL-ID|PATH",
-		Short:   "Tell the story of a refusal, and the line that would allow it",
+		Use:     "why CALL-ID|PATH|SYMPTOM",
+		Short:   "Tell the story of a refusal, or the cause of a trouble, and what to write",
 		GroupID: groupLook,
-		Long:    `Tell the story of a call by the short id that the refusal showed, or of the newest refusals of a path.`,
+		Long: `Tell the story of a call by the short id that the refusal showed, or of the newest refusals of a path, and the line that would
+allow it.
+
+Or find the cause of a trouble, by what is configured and logged on this machine. Each server that takes directories is
+followed from the declaration of roots over roots/list and a read outside to the notification of a change, up to the first
+link that fails. The troubles are
+
+` + symptoms() + `
+A path of that name is written ./NAME.`,
 		Example: `  rootbound why c7f3a2
-  rootbound why ~/.ssh/config`,
+  rootbound why ~/.ssh/config
+  rootbound why old-path --server filesystem
+  rootbound why "roots/list never appears"`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.why(dir, args[0])
+			if s, ok := doctor.NamedSymptom(args[0]); ok {
+				return a.symptom(s, dir, server)
+			}
+			err := a.why(dir, args[0])
+			if s, ok := doctor.SpokenSymptom(args[0]); ok && errors.Is(err, errNoStory) {
+				return a.symptom(s, dir, server)
+			}
+			return err
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			var names []string
+			for _, s := range doctor.Symptoms {
+				names = append(names, s.Name)
+			}
+			return names, cobra.ShellCompDirectiveDefault
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "the `DIR` of the log files (default: the configured one, else the state directory)")
+	cmd.Flags().StringVar(&server, "server", "", "of a trouble, only the server `NAME`")
 	return cmd
 }
+
+var errNoStory = errors.New("neither the id of a logged call nor a path that was refused")
 
 func (a *app) why(flag, what string) error {
 	dir, err := a.dirOf(flag)
@@ -286,7 +314,7 @@ func (a *app) why(flag, what string) error {
 		if err != nil {
 			return err
 		}
-		return withHint(fmt.Errorf("%q is neither the id of a logged call nor a path that was refused", what), "`rootbound log --denied` lists what was refused")
+		return withHint(fmt.Errorf("%q is %w", what, errNoStory), "`rootbound log --denied` lists what was refused")
 	}
 	p := &calllog.Printer{W: a.out, Color: a.color()}
 	for i, s := range stories {

@@ -24,6 +24,7 @@ const (
 	bold   = "1"
 	dim    = "2"
 	red    = "31"
+	green  = "32"
 	yellow = "33"
 	cyan   = "36"
 )

@@ -43,6 +43,8 @@ type Server struct {
 	Disabled bool `json:"disabled,omitempty"`
 	// Order says which other entry of the name holds instead, or does not hold because of this one.
 	Order string `json:"order,omitempty"`
+
+	filesystem bool // its purpose is the files of this machine
 }
 
 // Touch is a directory that a server is given.

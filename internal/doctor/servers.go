@@ -18,6 +18,8 @@ type clientFacts struct {
 	sends           string // whether it sends roots, in a word
 	roots, approval string
 	order           string
+	announces       string // whether it tells of changes, in a word
+	restart         string
 }
 
 // servers makes the table of what was found.
@@ -27,7 +29,7 @@ func (x *examiner) servers() {
 		if f.Place.Role == clientconf.Presence || len(x.report.clients) > 0 && x.report.clients[len(x.report.clients)-1].id == c.ID {
 			continue
 		}
-		x.report.clients = append(x.report.clients, clientFacts{c.ID, c.Name, c.Ended, c.Roots.Sends.String(), c.Roots.Text, c.Approval.Text, c.Precedence})
+		x.report.clients = append(x.report.clients, clientFacts{c.ID, c.Name, c.Ended, c.Roots.Sends.String(), c.Roots.Text, c.Approval.Text, c.Precedence, c.Roots.Announces.String(), c.Restart})
 	}
 	for _, e := range x.entries {
 		if !e.read() {
@@ -36,7 +38,7 @@ func (x *examiner) servers() {
 		s := Server{
 			Client: e.client.ID, Scope: string(e.Scope), Name: e.Name, File: e.file.Path, Line: e.Pos.Line, Column: e.Pos.Column,
 			Runs: runs(e), SendsRoots: e.client.Roots.Sends.String(), Approves: e.approves(), Guarded: e.target.Guarded || e.target.Name == "rootbound fs",
-			Disabled: e.Disabled,
+			Disabled: e.Disabled, filesystem: e.known && e.profile.Filesystem && e.profile.Paths == launch.Local,
 		}
 		if e.Scope == clientconf.Local {
 			s.For = e.Project
