@@ -2,6 +2,7 @@ package fsserver
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/rootbound/rootbound/rootfs"
@@ -45,6 +46,15 @@ func upTo(dir, path string) string {
 	}
 	name, _, _ := strings.Cut(rest, "/")
 	return name
+}
+
+// behind returns the entries of a directory whose names are behind one.
+func behind(entries []rootfs.Entry, last string) []rootfs.Entry {
+	at, found := slices.BinarySearchFunc(entries, last, compareName)
+	if found {
+		at++
+	}
+	return entries[at:]
 }
 
 // compareName orders an entry and a name.

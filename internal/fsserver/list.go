@@ -50,11 +50,7 @@ func runListDirectory(c *call) (answer, error) {
 		return answer{}, err
 	}
 	uri := func(name string) string { return roots.FileURI(filepath.Join(c.real(path), name)) }
-	at, found := slices.BinarySearchFunc(entries, last, compareName)
-	if found {
-		at++
-	}
-	return answer{bytes: c.list(entries[at:], maxList, uri)}, nil
+	return answer{bytes: c.list(behind(entries, last), maxList, uri)}, nil
 }
 
 // list writes the names one a line, up to about a number of bytes, and how many are left out. A name that is not text is

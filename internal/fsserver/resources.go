@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,7 +24,9 @@ import (
 
 const (
 	resourceTemplates = `"resourceTemplates":[{"uriTemplate":"file://{+path}","name":"path","title":"File or directory",` +
-		`"description":"A file or a directory by its absolute path, within the allowed directories. A directory is read as the URIs of what is in it, one a line."}]`
+		`"description":"A file or a directory by its absolute path, within the allowed directories. A directory is read as the URIs of what is in it, one a line."},` +
+		`{"uriTemplate":"file://{+path}{?cursor}","name":"more","title":"More of a directory",` +
+		`"description":"What is behind a list of a directory that was cut: its last line has the URI to read."}]`
 	// noHints is for what the next moment may change.
 	noHints = `"ttlMs":0,"cacheScope":"private"`
 
@@ -130,7 +133,8 @@ func (c *call) resourcePath(uri string) (string, error) {
 
 // contents returns the members of the result of resources/read.
 func (c *call) contents(uri string) (string, error) {
-	path, err := c.resourcePath(uri)
+	plain, last, goesOn := cutCursor(uri)
+	path, err := c.resourcePath(plain)
 	if err != nil {
 		return "", err
 	}
@@ -141,11 +145,14 @@ func (c *call) contents(uri string) (string, error) {
 		if err != nil {
 			return "", c.explain(opScandir, path, err)
 		}
-		return c.members(uri, directoryType, "text", wire.Quote(listURIs(path, entries, maxList)))
+		return c.members(uri, directoryType, "text", wire.Quote(listURIs(path, behind(entries, last), maxList)))
 	case err != nil:
 		return "", c.explain(opOpen, path, err)
 	}
 	defer f.Close()
+	if goesOn {
+		return "", refuse(rootfs.NotDirectory, "ENOTDIR: not a directory, scandir '%s': only the list of a directory goes on", show(c.real(path)))
+	}
 	content, err := c.readWhole(f, info.Size())
 	switch {
 	case errors.Is(err, errTooLong):
@@ -182,13 +189,27 @@ func (c *call) members(uri, kind, form string, content []byte) (string, error) {
 	return b.String(), nil
 }
 
+// uriCursor stands between the URI of a directory and the name behind which its list goes on.
+const uriCursor = "?cursor="
+
+// cutCursor returns the URI of a directory and the name behind which its list goes on, if it says one.
+func cutCursor(uri string) (dir, last string, found bool) {
+	dir, escaped, found := strings.Cut(uri, uriCursor)
+	last, err := url.PathUnescape(escaped)
+	if !found || err != nil {
+		return uri, "", false
+	}
+	return dir, last, true
+}
+
 // listURIs is the content of a directory: the URIs of what is in it, one a line, those of directories with a slash at the
-// end; up to about a number of bytes, with a note of what is left out.
+// end; up to about a number of bytes, with a note of what is left out and how to go on.
 func listURIs(dir string, entries []rootfs.Entry, most int) string {
 	var text strings.Builder
 	for i, e := range entries {
 		if text.Len() >= most {
-			fmt.Fprintf(&text, "# %d more are not listed, because one answer carries at most %d bytes of them.\n", len(entries)-i, most)
+			fmt.Fprintf(&text, "# %d more are not listed, because one answer carries at most %d bytes of them. To go on, read %s\n",
+				len(entries)-i, most, roots.FileURI(dir)+uriCursor+cursorAt(entries[i-1].Name))
 			break
 		}
 		text.WriteString(roots.FileURI(filepath.Join(dir, e.Name)))

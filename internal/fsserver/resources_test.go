@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -174,11 +175,60 @@ func TestLongDirectoriesSayWhatIsLeftOut(t *testing.T) {
 	entries := []rootfs.Entry{{Name: "a b"}, {Name: "d", Type: os.ModeDir}, {Name: "z"}}
 	dir := t.TempDir()
 	uri := func(name string) string { return roots.FileURI(filepath.Join(dir, name)) }
-	if got, want := listURIs(dir, entries, 1), uri("a b")+"\n# 2 more are not listed, because one answer carries at most 1 bytes of them.\n"; got != want {
+	if got, want := listURIs(dir, entries, 1), uri("a b")+"\n# 2 more are not listed, because one answer carries at most 1 bytes of them. To go on, read "+roots.FileURI(dir)+"?cursor=a%20b\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got, want := listURIs(dir, entries, 1000), uri("a b")+"\n"+uri("d")+"/\n"+uri("z")+"\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A directory that does not fit is read to its end by the URIs that its lists give, with nothing twice and nothing lost.
+func TestLongDirectoriesAreReadOn(t *testing.T) {
+	files := map[string]string{"file": ""}
+	for i := range 3 * maxList / 200 {
+		files[fmt.Sprintf("d/%05d #?&=+%%%s", i, strings.Repeat("é", 60))] = ""
+	}
+	dir := makeFiles(t, files)
+	set := roots.NewSet(resolve(t, dir, roots.ReadOnly))
+	for _, era := range eras {
+		s, next, seen := newServer(t), roots.FileURI(filepath.Join(dir, "d")), 0
+		last := ""
+		for reads := 0; next != ""; reads++ {
+			kind, content, problem := readURI(t, s, era, set, next)
+			if kind != directoryType || problem != "" || reads > 10 {
+				t.Fatalf("%v: %s is %s, %s, after %d reads", era, next, kind, problem, reads)
+			}
+			next = ""
+			for line := range strings.Lines(content) {
+				line = strings.TrimSuffix(line, "\n")
+				if note, isNote := strings.CutPrefix(line, "# "); isNote {
+					_, next, _ = strings.Cut(note, "To go on, read ")
+				} else if seen++; line <= last {
+					t.Fatalf("%v: %s comes behind %s", era, line, last)
+				} else {
+					last = line
+				}
+			}
+		}
+		if seen != len(files)-1 {
+			t.Errorf("%v: %d of %d were listed", era, seen, len(files)-1)
+		}
+		for uri, want := range map[string]string{
+			roots.FileURI(filepath.Join(dir, "file")) + "?cursor=x":    "not_a_directory: ENOTDIR: ",
+			roots.FileURI(filepath.Join(dir, "none")) + "?cursor=x":    "not_found: ",
+			roots.FileURI(filepath.Join(dir, "d")) + "?cursor=%zz":     "invalid_path: ",
+			roots.FileURI(filepath.Join(dir, "d")) + "?other=x":        "invalid_path: ",
+			roots.FileURI(filepath.Dir(dir)) + "?cursor=x":             "not_found: ",
+			roots.FileURI(filepath.Join(dir, "d")) + "/../?cursor=%2e": "invalid_path: ",
+		} {
+			if _, _, problem := readURI(t, s, era, set, uri); !strings.HasPrefix(problem, want) {
+				t.Errorf("%v %s: %q, want %q", era, uri, problem, want)
+			}
+		}
+		if _, content, problem := readURI(t, s, era, set, roots.FileURI(filepath.Join(dir, "d"))+"?cursor=zzz"); content != "" || problem != "" {
+			t.Errorf("%v behind the end: %q, %s", era, content, problem)
+		}
 	}
 }
 
