@@ -18,6 +18,7 @@ package guard
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -104,6 +105,10 @@ type Guard struct {
 	told       map[string]int  // how often something was found in answers, by what is told of it
 	damaged    string          // what was wrong with the consents when they were read last
 	sessions   map[*exchange.Session]*session
+
+	// Of the configured directories at the last look; see Look.
+	found          []roots.Dir
+	looks, changes int
 }
 
 // rules are what is done with the arguments of calls.
@@ -249,13 +254,32 @@ func (g *Guard) Watch(ctx context.Context) {
 func (g *Guard) Look() {
 	g.consent()
 	g.lookPins()
+	// Over HTTP there may be a thousand sessions with the same directories: they are looked at once, and each session is told of
+	// what changed. What a directory is beneath changes without it; so now and then each looks for itself.
+	var found []roots.Dir
+	changed := false
+	for _, d := range g.Configured().Dirs() {
+		now, err := d.Refresh()
+		changed = changed || err != nil
+		found = append(found, now)
+	}
 	g.mu.Lock()
 	all := g.all()
+	if g.looks++; changed || g.looks%fullLooks == 0 || !slices.EqualFunc(found, g.found, roots.Dir.Equal) {
+		g.changes++
+	}
+	g.found = found
+	changes := g.changes
 	g.mu.Unlock()
 	for _, s := range all {
-		s.look()
+		if s.saw(changes) {
+			s.look()
+		}
 	}
 }
+
+// fullLooks is after how many looks each session looks for itself.
+const fullLooks = 10
 
 // session returns what is kept of the session of r, which over stateless HTTP is kept for this request only.
 func (g *Guard) session(r *exchange.Request, next exchange.Handler) *session {

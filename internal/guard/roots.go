@@ -34,6 +34,7 @@ type session struct {
 
 	mu        sync.Mutex
 	tracker   *roots.Tracker
+	changes   int       // of the configured directories that it has looked at
 	waiting   []*waiter // requests that wait for the client's answer
 	greeted   bool      // the server had its handshake
 	stateless bool      // it gets requests without one
@@ -497,6 +498,17 @@ func (s *session) answeredServer(told roots.Set) {
 		late.Stop()
 		time.AfterFunc(settleMargin, func() { s.settled(w) })
 	})
+}
+
+// saw notes how often the configured directories changed, and reports whether the session has to look for itself: at such a change,
+// and always where a client's list or something that is lost is to be looked at too.
+func (s *session) saw(changes int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.tracker.State()
+	look := s.changes != changes || state.List.Len() > 0 || len(state.Lost) > 0
+	s.changes = changes
+	return look
 }
 
 // look looks at the directories that are configured and listed, and tells the tracker.
