@@ -155,6 +155,10 @@ func (p *Printer) PrintStory(s Story) error {
 	if len(r.Paths) > 0 {
 		line("  roots     %s", Visible(dirs(s.Roots, true)))
 	}
+	for _, e := range s.Asked {
+		_, word, detail := describe(&e.Record)
+		line("  before    %s  %s  %s", p.local(e.Time).Format("15:04:05"), p.paint(colors[word], Visible(word)), Visible(detail))
+	}
 	for _, e := range s.Rest {
 		what, word, detail := describe(&e.Record)
 		line("  then      %s  %s  %s  %s", p.local(e.Time).Format("15:04:05"), Visible(what), p.paint(colors[word], Visible(word)), Visible(detail))

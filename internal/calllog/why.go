@@ -10,6 +10,8 @@ import (
 type Story struct {
 	// Call is the call's first record.
 	Call Entry
+	// Asked are what a person was asked about it, and answered, before it was decided.
+	Asked []Entry
 	// Rest are the later records with its id: questions asked for it, how it ended.
 	Rest []Entry
 	// Roots are the directories that were effective when it was decided.
@@ -29,6 +31,7 @@ func Why(entries iter.Seq2[Entry, error], what string, most int) ([]Story, error
 	type run struct {
 		effective []Dir
 		open      map[string]*Story
+		asked     map[string][]Entry // about calls that are not decided yet
 	}
 	runs := map[string]*run{}
 	var stories []*Story
@@ -41,7 +44,7 @@ func Why(entries iter.Seq2[Entry, error], what string, most int) ([]Story, error
 		}
 		r := runs[e.File]
 		if r == nil {
-			r = &run{open: map[string]*Story{}}
+			r = &run{open: map[string]*Story{}, asked: map[string][]Entry{}}
 			runs[e.File] = r
 		}
 		switch e.Kind {
@@ -56,12 +59,17 @@ func Why(entries iter.Seq2[Entry, error], what string, most int) ([]Story, error
 			if e.Verdict == Deny && e.Fix != "" && !slices.Contains(story.Allow, e.Fix) { // what was denied in the course of it
 				story.Allow = append(story.Allow, e.Fix)
 			}
+		case e.Kind == Asked, e.Kind == Answered:
+			r.asked[e.Call] = append(r.asked[e.Call], e)
 		case (e.Kind == Call || e.Kind == Note && e.Verdict == Deny) && (id && e.Call == what || !id && refuses(&e.Record, what)):
-			story = &Story{Call: e, Roots: r.effective, Allow: allowing(&e.Record, r.effective)}
+			story = &Story{Call: e, Asked: r.asked[e.Call], Roots: r.effective, Allow: allowing(&e.Record, r.effective)}
 			stories = append(stories, story)
 			if e.Call != "" {
 				r.open[e.Call] = story
 			}
+		}
+		if e.Kind == Call {
+			delete(r.asked, e.Call)
 		}
 		if len(stories) > most {
 			old := stories[0]

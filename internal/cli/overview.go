@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -42,20 +43,24 @@ func (a *app) overview() error {
 	return err
 }
 
-// waiting says that definitions wait for a person, or nothing.
+// waiting says that calls or definitions wait for a person, or nothing.
 func (a *app) waiting() string {
+	text := ""
+	if questions, _, err := a.atDesks(context.Background()); err == nil && len(questions) > 0 {
+		text = "\n" + plural(len(questions), "call waits", "calls wait") + " for your yes: `rootbound approve`.\n"
+	}
 	s, err := a.pinStore("")
 	if err != nil {
-		return ""
+		return text
 	}
 	list, err := s.Waits()
 	switch {
 	case err != nil:
-		return "\n" + printable(err.Error()) + "\n"
+		return text + "\n" + printable(err.Error()) + "\n"
 	case len(list) == 0:
-		return ""
+		return text
 	}
-	return "\n" + plural(len(list), "definition that a server changed waits", "definitions that servers changed wait") + " for you: `rootbound pins review`.\n"
+	return text + "\n" + plural(len(list), "definition that a server changed waits", "definitions that servers changed wait") + " for you: `rootbound pins review`.\n"
 }
 
 // guards finds the guards that run and log to dir, among all the runs that are logged there.

@@ -103,6 +103,7 @@ func (g *Guard) hold(ctx context.Context, r *exchange.Request, next exchange.Han
 				case ctx.Err() != nil:
 					reply(exchange.Cancelled)
 				case a.Allow:
+					r.Trail.Begun = g.opt.Now()
 					g.approve(ctx, r, next, reply)
 				case a.Road == approval.Flooded:
 					g.deny(r, codePaused, "calls are paused, and too many wait", "", "calls are paused, and too many wait already", reply)
@@ -383,7 +384,9 @@ func (a *asking) refused(answer approval.Answer) {
 		a.reply(exchange.Cancelled)
 		return
 	case approval.TimedOut:
-		tell = "nobody answered in time whether it may go on"
+		if tell = "nobody answered in time whether it may go on"; a.g.opt.Approval.Terminal {
+			tell += " (the user can answer with `rootbound approve` in a terminal)"
+		}
 	case approval.Flooded:
 		tell = "too many calls wait for the user's yes already"
 	case approval.ClockMoved:
@@ -537,12 +540,16 @@ func (g *Guard) wait(ctx context.Context, r *exchange.Request) *wait {
 	if !ok {
 		return w
 	}
+	text := fmt.Sprintf("Waiting for the user's yes (call %s)", trailID(r))
+	if g.opt.Approval.Terminal {
+		text += ": `rootbound approve` in a terminal"
+	}
 	go func() {
 		tick := time.NewTicker(progressEvery)
 		defer tick.Stop()
 		for n := 1; ; n++ {
 			p := append(append([]byte(`{"progressToken":`), token...), fmt.Sprintf(`,"progress":%.6f,"message":`, float64(n)/1e6)...)
-			p = append(wire.AppendQuote(p, fmt.Sprintf("Waiting for the user's yes (call %s)", trailID(r))), '}')
+			p = append(wire.AppendQuote(p, text), '}')
 			r.Caller.Notify(wire.NewNotification("notifications/progress", p))
 			select {
 			case <-tick.C:
