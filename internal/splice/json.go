@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tailscale/hujson"
 )
@@ -42,6 +43,14 @@ func (d *Doc) jsonFault(err error) *Error {
 	return e
 }
 
+// literal is what a literal says. Most strings are written as they read.
+func literal(l hujson.Literal) string {
+	if len(l) > 1 && l[0] == '"' && bytes.IndexByte(l, '\\') < 0 && utf8.Valid(l) {
+		return string(l[1 : len(l)-1])
+	}
+	return l.String()
+}
+
 func (d *Doc) jsonValue(v *hujson.Value, at *locator) *Value {
 	out := &Value{start: v.StartOffset, end: v.EndOffset, Pos: at.of(v.StartOffset)}
 	switch t := v.Value.(type) {
@@ -50,7 +59,7 @@ func (d *Doc) jsonValue(v *hujson.Value, at *locator) *Value {
 		seen := make(map[string]int, len(t.Members))
 		for i := range t.Members {
 			m := &t.Members[i]
-			name := m.Name.Value.(hujson.Literal).String()
+			name := literal(m.Name.Value.(hujson.Literal))
 			pos := at.of(m.Name.StartOffset)
 			value := d.jsonValue(&m.Value, at)
 			if i, twice := seen[name]; twice {
@@ -68,7 +77,7 @@ func (d *Doc) jsonValue(v *hujson.Value, at *locator) *Value {
 			out.Items = append(out.Items, d.jsonValue(&t.Elements[i], at))
 		}
 	case hujson.Literal:
-		out.Text = t.String()
+		out.Text = literal(t)
 		switch t.Kind() {
 		case '"':
 			out.Kind = StringKind
