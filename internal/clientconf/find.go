@@ -125,20 +125,24 @@ func (c *Client) placeOf(path string) Place {
 }
 
 // common counts the names that a template and a path have in common at their ends, and tells whether those are all that
-// the template has.
+// the template has. What may be any name does not count.
 func common(template, path string) (n int, whole bool) {
 	a, b := strings.Split(template, "/"), strings.Split(path, "/")
 	if strings.HasPrefix(a[0], "{") {
 		a = a[1:]
 	}
-	for n < len(a) && n < len(b) {
-		ok, err := filepath.Match(a[len(a)-1-n], b[len(b)-1-n])
-		if err != nil || !ok {
+	i := 0
+	for i < len(a) && i < len(b) {
+		name := a[len(a)-1-i]
+		if ok, err := filepath.Match(name, b[len(b)-1-i]); err != nil || !ok {
 			break
 		}
-		n++
+		if name != "*" {
+			n++
+		}
+		i++
 	}
-	return n, n == len(a)
+	return n, i == len(a)
 }
 
 func regular(info fs.FileInfo) error {

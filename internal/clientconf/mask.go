@@ -10,7 +10,7 @@ import (
 // Masked returns the text of the file to be shown: every text in it that is no part of a server's command line is replaced
 // by a sign, and so is what redact takes out of a command line.
 func (f *File) Masked(redact func(args []string) []string) string {
-	if f.src == nil {
+	if f.src == nil || f.Place.Format.Grammar == Shell {
 		return ""
 	}
 	tree, _ := splice.Read(f.src.text, f.Place.Format.Grammar.splice())
