@@ -66,7 +66,7 @@ const (
 // call.
 func (g *Guard) approveStage(next exchange.Handler) exchange.Handler {
 	return exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
-		if r.Msg.Kind() != wire.Request || r.Caller == nil || !acts(r.Msg.Method()) {
+		if r.Msg.Kind() != wire.Request || !acts(r.Msg.Method()) {
 			next.Handle(ctx, r, reply)
 			return
 		}
@@ -537,7 +537,7 @@ func (w *wait) over() {
 func (g *Guard) wait(ctx context.Context, r *exchange.Request) *wait {
 	w := &wait{done: make(chan struct{})}
 	token, ok := wire.Get(r.Msg.Meta(), "progressToken")
-	if !ok {
+	if !ok || r.Caller == nil {
 		return w
 	}
 	text := fmt.Sprintf("Waiting for the user's yes (call %s)", trailID(r))

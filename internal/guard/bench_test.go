@@ -6,15 +6,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rootbound/rootbound/internal/approval"
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/guard"
 	"github.com/rootbound/rootbound/internal/pin"
+	"github.com/rootbound/rootbound/internal/policy"
 	"github.com/rootbound/rootbound/internal/results"
 	"github.com/rootbound/rootbound/internal/wire"
 )
 
-// BenchmarkCall is a call that is allowed with an answer of 1 KB, through the stages without pins and checks of answers, and
-// with them: the difference is what these cost.
+// BenchmarkCall is a call that is allowed with an answer of 1 KB, through the stages without pins and checks of answers, with
+// them, and with rules as well: the difference is what these cost.
 func BenchmarkCall(b *testing.B) {
 	line := strings.Repeat("The quick brown fox jumps over it. ", 28)
 	files := `{"files":[` + strings.Repeat(`{"name":"main.go","size":1234,"dir":false},`, 9) + `{"name":"x","size":1,"dir":true}]}`
@@ -34,12 +36,18 @@ func BenchmarkCall(b *testing.B) {
 	checked := results.Options{Actions: results.Defaults()}
 	dir := b.TempDir()
 	store := pin.Store{Pins: filepath.Join(dir, "pins.json"), Waiting: filepath.Join(dir, "waiting.json"), Lock: filepath.Join(dir, "lock")}
+	rules := guard.Policy{
+		Rules: policy.New(policy.Layers{Rules: []*policy.Rule{{At: "a", Tool: "write*", Verdict: policy.Ask}, {At: "b", Effects: policy.Of(policy.Read), Verdict: policy.Allow}}}),
+		Ask:   policy.AskAlways, Operator: map[string]guard.Effect{"*": {Effect: policy.Read}},
+	}
+	approvals := guard.Approval{Desk: approval.NewDesk(approval.DeskOptions{}), Terminal: true}
 	for _, bb := range []struct {
 		name string
 		opt  guard.Options
 	}{
 		{"without", guard.Options{}},
 		{"with", guard.Options{Results: &checked, Pins: pin.NewPins(store, pin.Owner{Server: "files", Runs: "files"})}},
+		{"with rules", guard.Options{Results: &checked, Pins: pin.NewPins(store, pin.Owner{Server: "files", Runs: "files"}), Policy: rules, Approval: approvals}},
 	} {
 		for _, tool := range []string{"read", "list"} {
 			b.Run(tool+" "+bb.name, func(b *testing.B) {

@@ -466,7 +466,7 @@ func oneOf(object []byte, names ...string) (string, bool) {
 
 // canElicit reports whether a client can be asked in a form by this request.
 func canElicit(r *exchange.Request) bool {
-	if !r.Caller.CanAsk("elicitation/create") {
+	if r.Caller == nil || !r.Caller.CanAsk("elicitation/create") {
 		return false
 	}
 	caps := exchange.Capability(r, "elicitation")
