@@ -339,3 +339,12 @@ func (a *app) completeGuards(_ *cobra.Command, args []string, _ string) ([]strin
 	}
 	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
 }
+
+// shortcuts are what is typed often beneath `approve`, by its own name. Help does not list them twice.
+func (a *app) shortcuts() []*cobra.Command {
+	list := []*cobra.Command{a.denyCommand(), a.grantsCommand(), a.pauseCommand(true), a.pauseCommand(false)}
+	for _, cmd := range list {
+		cmd.Hidden = true
+	}
+	return list
+}
