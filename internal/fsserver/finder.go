@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -16,6 +17,8 @@ type finder struct {
 	re *regexp.Regexp
 	// needles: each line that matches has one of them. Without any, the expression is asked about every line.
 	needles []needle
+	// others: each line that matches has one of each of these, too.
+	others [][]needle
 	// exact: each line that has the needle matches.
 	exact bool
 }
@@ -60,12 +63,21 @@ func newFinder(pattern string, literal, fold bool) (*finder, error) {
 		return nil, plainSyntaxError(err)
 	}
 	f := &finder{re: re}
-	texts := required(tree)
-	for _, t := range texts {
-		f.needles = append(f.needles, t.needle())
+	texts, others := required(tree)
+	f.needles = needles(texts)
+	for _, o := range others {
+		f.others = append(f.others, needles(o))
 	}
 	f.exact = tree.Op == syntax.OpLiteral && len(texts) == 1 && texts[0].text == lowered(tree)
 	return f, nil
+}
+
+func needles(texts []text) []needle {
+	var list []needle
+	for _, t := range texts {
+		list = append(list, t.needle())
+	}
+	return list
 }
 
 // plainSyntaxError says what is wrong with an expression and where.
@@ -136,18 +148,20 @@ func (t text) needle() needle {
 	return n
 }
 
-// required returns texts one of which is in every match, or nil.
-func required(re *syntax.Regexp) []text {
+// required returns texts one of which is in every match, or nil, and others of which the same is true. The first are those to
+// look for: long, and few.
+func required(re *syntax.Regexp) (best []text, others [][]text) {
 	var r requirement
 	r.add(re)
 	r.endRun()
-	return r.best
+	return r.best, r.others
 }
 
 // requirement goes through what a match is made of, from left to right.
 type requirement struct {
-	run  text // what has just been, without a gap
-	best []text
+	run    text // what has just been, without a gap
+	best   []text
+	others [][]text
 }
 
 func (r *requirement) add(re *syntax.Regexp) {
@@ -171,18 +185,17 @@ func (r *requirement) add(re *syntax.Regexp) {
 		}
 	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
 	case syntax.OpPlus:
-		r.endRun()
-		r.take(required(re.Sub[0]))
+		r.takeAll(re.Sub[0])
 	case syntax.OpRepeat:
 		r.endRun()
 		if re.Min > 0 {
-			r.take(required(re.Sub[0]))
+			r.takeAll(re.Sub[0])
 		}
 	case syntax.OpAlternate:
 		r.endRun()
 		var all []text
 		for _, sub := range re.Sub {
-			one := required(sub)
+			one, _ := required(sub)
 			if one == nil {
 				return
 			}
@@ -201,10 +214,29 @@ func (r *requirement) endRun() {
 	r.run = text{}
 }
 
-// take keeps texts if they are better: long, and few.
+// takeAll takes what a part requires.
+func (r *requirement) takeAll(part *syntax.Regexp) {
+	r.endRun()
+	best, others := required(part)
+	r.take(best)
+	for _, o := range others {
+		r.take(o)
+	}
+}
+
+// maxOthers is how many other texts are looked for in a line before the expression is asked.
+const maxOthers = 4
+
+// take keeps texts, the best of them to look for.
 func (r *requirement) take(texts []text) {
-	if len(texts) <= maxNeedles && worth(texts) > worth(r.best) {
-		r.best = texts
+	if len(texts) == 0 || len(texts) > maxNeedles {
+		return
+	}
+	if worth(texts) > worth(r.best) {
+		texts, r.best = r.best, texts
+	}
+	if texts != nil && len(r.others) < maxOthers {
+		r.others = append(r.others, texts)
 	}
 }
 
@@ -277,12 +309,25 @@ func (s *scan) line(from int) (start, end, after int) {
 		if end > start && s.text[end-1] == '\r' && after > end {
 			end--
 		}
-		if s.exact || s.re.Match(s.text[start:end]) {
+		if s.exact || s.hasOthers(s.text[start:end]) && s.re.Match(s.text[start:end]) {
 			return start, end, after
 		}
 		from = after
 	}
 	return -1, 0, 0
+}
+
+// hasOthers reports whether a line has what a match must have beside the needle. It is much cheaper to ask than the expression,
+// which is slow on a long line.
+func (s *scan) hasOthers(line []byte) bool {
+	for _, o := range s.others {
+		if !slices.ContainsFunc(o, func(n needle) bool {
+			return n.index(line, 0, false) < len(line) || n.index(line, 0, true) < len(line)
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 // candidate returns the first place at or behind from where a match may be.
