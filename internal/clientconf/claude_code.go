@@ -22,7 +22,7 @@ var claudeCode = Client{
 			Windows: []string{`C:/Program Files/ClaudeCode/managed-mcp.json`},
 		},
 		{
-			Scope: User, First: true, Paths: []string{"{CLAUDE_CONFIG_DIR}/.claude.json", "{home}/.claude.json"},
+			Scope: User, First: true, Locks: true, Paths: []string{"{CLAUDE_CONFIG_DIR}/.claude.json", "{home}/.claude.json"},
 			Format: Format{Grammar: JSON, Entry: plain, Containers: []Container{
 				{Keys: []string{"mcpServers"}},
 				{Keys: []string{"projects", "*", "mcpServers"}, Scope: Local},

@@ -27,8 +27,6 @@ type Client struct {
 	Restart string
 	// Ended says that the client is not maintained any more, and since when.
 	Ended string
-	// Locks says that it takes a directory FILE.lock while it writes.
-	Locks bool
 	// IgnoresCwd says that the working directory of an entry has no effect.
 	IgnoresCwd bool
 }
@@ -105,6 +103,8 @@ type Place struct {
 	Up bool
 	// First says that only the first of the paths counts whose variables are set.
 	First bool
+	// Locks says that the client takes a directory, FILE.lock, while it writes the file.
+	Locks bool
 	// Format is how the file is read.
 	Format Format
 	// Note is what is to be known of the place.

@@ -6,7 +6,7 @@ var clineFormat = Format{Grammar: JSON, Containers: in("mcpServers"), Entry: Ent
 }}
 
 var cline = Client{
-	ID: "cline", Name: "Cline", Writable: true, Locks: true,
+	ID: "cline", Name: "Cline", Writable: true,
 	Variables:  []Syntax{BracesEnv},
 	Precedence: "there is one file",
 	Roots: Roots{Sends: No, Fact: Fact{
@@ -18,7 +18,7 @@ var cline = Client{
 	Restart: "Cline follows the file; if not, restart the server in its MCP panel",
 	Places: []Place{
 		{
-			Scope: User, First: true, Format: clineFormat,
+			Scope: User, First: true, Locks: true, Format: clineFormat,
 			Paths: []string{
 				"{CLINE_MCP_SETTINGS_PATH}", "{CLINE_DATA_DIR}/settings/cline_mcp_settings.json",
 				"{CLINE_DIR}/data/settings/cline_mcp_settings.json", "{home}/.cline/data/settings/cline_mcp_settings.json",

@@ -77,9 +77,6 @@ func table() string {
 		if c.IgnoresCwd {
 			b.WriteString("A working directory in an entry has no effect. ")
 		}
-		if c.Locks {
-			b.WriteString("While it is written, a directory with `.lock` behind the file's name is its lock. ")
-		}
 		b.WriteString("\n\n")
 		if c != &ccSwitch {
 			fmt.Fprintf(&b, "- Roots: %s.\n", fact(c.Roots.Fact))
@@ -149,6 +146,9 @@ func place(p Place) string {
 	text += ")"
 	if p.Note != "" {
 		text += ": " + p.Note
+	}
+	if p.Locks {
+		text += "; while it is written there is a directory `FILE.lock`, which is waited for and taken"
 	}
 	if p.Up {
 		text += "; also in the directories above"

@@ -95,10 +95,16 @@ func unwrapAll(c *Client, name string, text []byte) ([]byte, error) {
 }
 
 func TestWrapAndUnwrap(t *testing.T) {
-	seen := map[string]bool{}
+	seen, large := map[string]bool{}, map[Grammar]bool{}
 	for _, s := range samples(t) {
 		seen[s.client.ID] = true
-		for variant, text := range s.variants() {
+		variants := s.variants()
+		if g := ParseAs(s.client, s.name, s.text).Place.Format.Grammar; large[g] {
+			delete(variants, "with unrelated MBs") // once for each grammar will do
+		} else {
+			large[g] = true
+		}
+		for variant, text := range variants {
 			t.Run(s.client.ID+"/"+s.name+"/"+variant, func(t *testing.T) {
 				wrapped, before, err := wrapAll(s.client, s.name, text)
 				if err != nil {

@@ -34,7 +34,7 @@ func (d *Draft) write() error {
 	if err != nil {
 		return err
 	}
-	unlock, err := d.file.lock(path)
+	unlock, err := d.file.lock()
 	if err != nil {
 		return err
 	}
@@ -93,16 +93,17 @@ func (f *File) Unsave() error {
 }
 
 const (
-	lockWait = 5 * time.Second // how long a client may hold its lock
-	lockStep = 20 * time.Millisecond
+	lockWait  = 5 * time.Second // how long a client may hold its lock
+	lockStep  = 20 * time.Millisecond
+	lockStale = time.Minute // a lock that is held is touched every few seconds, and clients take one over sooner than this
 )
 
-// lock takes the lock that the client itself takes to write the file: a directory beside it. Clients without one have none.
-func (f *File) lock(path string) (unlock func(), err error) {
-	if !f.Client.Locks {
+// lock takes the lock that the client itself takes to write the file: a directory beside it. Others have none.
+func (f *File) lock() (unlock func(), err error) {
+	if !f.Place.Locks {
 		return func() {}, nil
 	}
-	name := path + ".lock"
+	name := f.Path + ".lock"
 	for end := time.Now().Add(lockWait); ; time.Sleep(lockStep) {
 		err := os.Mkdir(name, 0o700)
 		switch {
@@ -110,8 +111,11 @@ func (f *File) lock(path string) (unlock func(), err error) {
 			return func() { os.Remove(name) }, nil
 		case !errors.Is(err, fs.ErrExist):
 			return nil, err
-		case time.Now().After(end):
-			return nil, fmt.Errorf("%s holds the lock %q; if it does not run, remove that directory", f.Client.Name, name)
+		}
+		if info, err := os.Lstat(name); err == nil && time.Since(info.ModTime()) > lockStale {
+			os.Remove(name)
+		} else if time.Now().After(end) {
+			return nil, fmt.Errorf("%s holds the lock %q", f.Client.Name, name)
 		}
 	}
 }

@@ -152,3 +152,21 @@ func TestWriteTakesTheClientsLock(t *testing.T) {
 		t.Errorf("the file holds %s", got)
 	}
 }
+
+// What a client that was killed left behind is no lock.
+func TestWriteTakesOverAStaleLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), ".claude.json")
+	put(t, path, oneServer, 0o600)
+	c, _ := Lookup("claude-code")
+	_, d := wrapped(t, c, path)
+	old := time.Now().Add(-2 * lockStale)
+	if err := errors.Join(os.Mkdir(path+".lock", 0o755), os.Chtimes(path+".lock", old, old)); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Write(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path + ".lock"); !os.IsNotExist(err) {
+		t.Errorf("the lock is left: %v", err)
+	}
+}
