@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/mcptest"
 	"github.com/rootbound/rootbound/internal/wire"
 	"github.com/rootbound/rootbound/roots"
 )
@@ -32,7 +33,7 @@ func (c listeningCaller) next(t testing.TB) string {
 	select {
 	case m := <-c.told:
 		return m
-	case <-time.After(10 * time.Second):
+	case <-time.After(mcptest.Patience):
 		t.Fatal("the client is told nothing")
 		return ""
 	}

@@ -447,9 +447,13 @@ func TestARacyServer(t *testing.T) {
 	if *long {
 		duration = "30s"
 	}
-	o.Args, o.Leak = []string{"race", filepath.Join(w.top, "in"), duration}, ""
+	o.Leak = ""
 	for _, plain := range []bool{true, false} {
-		o.Plain = plain
+		win := "for a while"
+		if plain {
+			win = "until it wins"
+		}
+		o.Args, o.Plain = []string{"race", filepath.Join(w.top, "in"), duration, win}, plain
 		stdout, stderr, code := run(t, os.Getuid(), o)
 		_, counts, _ := strings.Cut(stdout, "read inside: ")
 		var inside, outside int

@@ -27,7 +27,7 @@ func main() {
 		try("run a program without a file", nil)
 	}
 	if len(os.Args) > 1 && os.Args[1] == "race" {
-		race(os.Args[2], os.Args[3])
+		race(os.Args[2], os.Args[3], os.Args[4] == "until it wins")
 		return
 	}
 	if len(os.Args) > 1 && os.Args[1] == "wait" {
@@ -126,9 +126,9 @@ func main() {
 }
 
 // race is a server that looks where a path leads before it opens it, while something exchanges what is there: a file
-// inside, and a link to one outside. It goes on for some time, and at least some thousand times, and prints how often it read
-// each of them.
-func race(in, duration string) {
+// inside, and a link to one outside. It goes on for some time, and at least some thousand times, and until it has read the one
+// inside and, if it is to win, the one outside; and prints how often it read each of them.
+func race(in, duration string, win bool) {
 	d, err := time.ParseDuration(duration)
 	if err != nil {
 		panic(err)
@@ -140,7 +140,8 @@ func race(in, duration string) {
 		}
 	}()
 	read := map[string]int{}
-	for i, end := 0, time.Now().Add(d); i < 4000 || time.Now().Before(end); i++ {
+	end := time.Now().Add(d)
+	for i := 0; i < 4000 || time.Now().Before(end) || (read["in"] == 0 || win && read["out"] == 0) && time.Now().Before(end.Add(time.Minute)); i++ {
 		if real, err := filepath.EvalSymlinks(file); err != nil || !strings.HasPrefix(real, in+"/") {
 			continue
 		}
