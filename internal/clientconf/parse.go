@@ -62,6 +62,10 @@ func (f *File) fault(e *splice.Error, format Format) {
 
 // twins finds names of one object that differ only in letter case.
 func twins(v *splice.Value, f *File) {
+	if len(v.Members) == 1 {
+		twins(v.Members[0].Value, f)
+		return
+	}
 	seen := make(map[string]splice.Member, len(v.Members))
 	for _, m := range v.Members {
 		folded := strings.ToLower(m.Name)
@@ -285,23 +289,30 @@ func (f *File) control(s *Server) {
 // hiddenKeys are the names of tables whose values may be secrets, in the files of all clients.
 var hiddenKeys = []string{"env", "environment", "envs", "headers", "http_headers"}
 
-// scrub returns the tree without the values of environment variables and headers.
+// scrub returns the tree without the values of environment variables and headers. What has none is the same in both.
 func scrub(v *splice.Value) *splice.Value {
-	c := *v
-	c.Items = nil
-	for _, item := range v.Items {
-		c.Items = append(c.Items, scrub(item))
-	}
-	c.Members = nil
-	for _, m := range v.Members {
-		if slices.Contains(hiddenKeys, m.Name) {
-			m.Value = emptied(m.Value)
-		} else {
-			m.Value = scrub(m.Value)
+	c := v
+	copied := func() *splice.Value {
+		if c == v {
+			own := *v
+			own.Items, own.Members = slices.Clone(v.Items), slices.Clone(v.Members)
+			c = &own
 		}
-		c.Members = append(c.Members, m)
+		return c
 	}
-	return &c
+	for i, item := range v.Items {
+		if clean := scrub(item); clean != item {
+			copied().Items[i] = clean
+		}
+	}
+	for i, m := range v.Members {
+		if slices.Contains(hiddenKeys, m.Name) {
+			copied().Members[i].Value = emptied(m.Value)
+		} else if clean := scrub(m.Value); clean != m.Value {
+			copied().Members[i].Value = clean
+		}
+	}
+	return c
 }
 
 // emptied returns a value with nothing in its strings.

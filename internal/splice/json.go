@@ -56,23 +56,35 @@ func (d *Doc) jsonValue(v *hujson.Value, at *locator) *Value {
 	switch t := v.Value.(type) {
 	case *hujson.Object:
 		out.Kind = ObjectKind
-		seen := make(map[string]int, len(t.Members))
+		var seen map[string]int // of objects that are so large that it pays
+		if len(t.Members) > 16 {
+			seen = make(map[string]int, len(t.Members))
+		}
+		out.Members, out.pairs = make([]Member, 0, len(t.Members)), make([]pair, 0, len(t.Members))
 		for i := range t.Members {
 			m := &t.Members[i]
 			name := literal(m.Name.Value.(hujson.Literal))
 			pos := at.of(m.Name.StartOffset)
 			value := d.jsonValue(&m.Value, at)
-			if i, twice := seen[name]; twice {
+			i, twice := seen[name]
+			if seen == nil {
+				i = out.index(name)
+				twice = i >= 0
+			}
+			if twice {
 				d.fault(twiceGiven(name, out.Members[i].Pos, pos))
 				out.Members[i] = Member{Name: name, Value: value, Pos: pos}
 				continue
 			}
-			seen[name] = len(out.Members)
+			if seen != nil {
+				seen[name] = len(out.Members)
+			}
 			out.Members = append(out.Members, Member{Name: name, Value: value, Pos: pos})
 			out.pairs = append(out.pairs, pair{keys: []string{name}, start: m.Name.StartOffset, end: value.end})
 		}
 	case *hujson.Array:
 		out.Kind = ArrayKind
+		out.Items = make([]*Value, 0, len(t.Elements))
 		for i := range t.Elements {
 			out.Items = append(out.Items, d.jsonValue(&t.Elements[i], at))
 		}
