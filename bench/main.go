@@ -3,7 +3,7 @@
 //	cd bench && go run . [--json] [case…]
 //
 // Cases are 1kb and 1mb (round trips through real processes), scan (one strict scan of a message), memory and start of the
-// guard; http and http-sessions of clients over HTTP; confine, confine-npx (which needs npm's registry) and confine-peer (which needs srt) of confined servers; and of the filesystem server fs-start, fs-memory and fs-calls (against the reference server, which .ci/peers
+// guard; http and http-sessions of clients over HTTP; confine, confine-npx (which needs npm's registry) and confine-peer (which needs srt) of confined servers; doctor of a home with every client in it; and of the filesystem server fs-start, fs-memory and fs-calls (against the reference server, which .ci/peers
 // installs), fs-million (against fd), fs-content (against ripgrep) and fs-open. None named means all. It builds the guard from the module around it. A budget is a ratio to a peer where there is one: a time
 // says more of the machine than of the program. Peers and guard take turns, a block of calls each, for several rounds; what
 // is compared is the median of each block, and what is printed the median of the rounds with their middle half. Where that
@@ -60,6 +60,7 @@ var cases = []benchCase{
 	{"confine-peer", "start of a confined server, against srt (npm install -g @anthropic-ai/sandbox-runtime)", confinePeer},
 	{"http", "calls of 1 KB over HTTP, on loopback", overHTTP},
 	{"http-sessions", "memory of sessions over HTTP", httpSessions},
+	{"doctor", "configurations of every client at once", doctorHome},
 	{"fs-start", "start of a filesystem server, and what the official client sees", fsStart},
 	{"fs-memory", "memory of a filesystem server", fsMemory},
 	{"fs-calls", "calls of a filesystem server", fsCalls},
