@@ -56,6 +56,7 @@ func (e *encoder) line(r *Record, seq uint64, now time.Time, server string, prev
 	e.str("code", r.Code)
 	e.str("reason", r.Reason)
 	e.str("fix", r.Fix)
+	e.str("rule", r.Rule)
 	e.json("args", r.Args)
 	e.paths(r.Paths, r.PathsOmitted)
 

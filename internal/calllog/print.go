@@ -139,6 +139,9 @@ func (p *Printer) PrintStory(s Story) error {
 	if text := reason(r); text != "" {
 		line("  because   %s", Visible(text))
 	}
+	if r.Rule != "" {
+		line("  rule      %s", Visible(r.Rule))
+	}
 	for _, path := range r.Paths {
 		label := "argument"
 		if path.Arg == "" {

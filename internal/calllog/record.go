@@ -115,6 +115,8 @@ type Record struct {
 	Code    string  `json:"code,omitempty"`
 	Reason  string  `json:"reason,omitempty"`
 	Fix     string  `json:"fix,omitempty"`
+	// Rule is where the rule is that decided about a call of a tool.
+	Rule string `json:"rule,omitempty"`
 	// Args are the arguments: given to Append as they came, written redacted. What is no JSON, or is over 16 KiB even
 	// so, becomes its size.
 	Args json.RawMessage `json:"args,omitempty"`

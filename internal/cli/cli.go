@@ -139,6 +139,7 @@ and see what happened with ` + "`rootbound log`" + `. Without a command it says 
 	)
 	root.AddCommand(a.runCommand(), a.loginCommand(), a.learnCommand(), a.fsCommand(), a.approveCommand(), a.demoCommand(), a.rootsCommand(), a.configCommand(), a.logCommand(), a.whyCommand(), a.pinsCommand(), a.doctorCommand(), a.wrapCommand(), a.unwrapCommand(), a.purgeCommand(), a.versionCommand())
 	root.AddCommand(a.shortcuts()...)
+	root.AddCommand(a.policyCommand())
 	root.SetHelpCommandGroupID(groupLook)
 	root.SetCompletionCommandGroupID(groupConfig)
 	root.InitDefaultHelpCmd()

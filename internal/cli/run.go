@@ -457,13 +457,7 @@ func (r *running) options(plan *config.Plan, process pathargs.Process) (guard.Op
 	if err != nil {
 		return guard.Options{}, err
 	}
-	r.rules = pathargs.Rules{Filesystem: plan.Known && plan.Profile.Filesystem, Tools: tools, Also: rulePaths(plan, r.name)}
-	switch {
-	case plan.URL.Given() && len(plan.RemoteRoots.Value) > 0:
-		r.rules.Where, r.rules.Dirs = pathargs.Remote, plan.RemoteRoots.Value
-	case plan.Paths.Value == launch.Elsewhere:
-		r.rules.Where = pathargs.Elsewhere
-	}
+	r.rules = pathRules(plan, r.name, tools)
 	own := slices.DeleteFunc(slices.Clone(plan.Watched), func(path string) bool { return slices.Contains(plan.Missing, path) })
 	if dir, err := r.app.logDir(); err == nil {
 		own = append(own, filepath.Dir(dir)) // the log, and the consents
@@ -490,6 +484,18 @@ func (r *running) options(plan *config.Plan, process pathargs.Process) (guard.Op
 		Policy:  r.guardPolicy(plan),
 		Consent: consents, Own: own, Results: &answers, Approval: asks, Log: r.log, Warn: r.warn, Widen: r.widen,
 	}, nil
+}
+
+// pathRules say which arguments of a server's tools are paths, and of which machine.
+func pathRules(plan *config.Plan, name string, tools map[string]pathargs.ToolRules) pathargs.Rules {
+	rules := pathargs.Rules{Filesystem: plan.Known && plan.Profile.Filesystem, Tools: tools, Also: rulePaths(plan, name)}
+	switch {
+	case plan.URL.Given() && len(plan.RemoteRoots.Value) > 0:
+		rules.Where, rules.Dirs = pathargs.Remote, plan.RemoteRoots.Value
+	case plan.Paths.Value == launch.Elsewhere:
+		rules.Where = pathargs.Elsewhere
+	}
+	return rules
 }
 
 // toolRules are the exceptions for the arguments of tools, and what is filled in for missing ones.

@@ -144,6 +144,9 @@ func (g *Guard) call(r *exchange.Request) *calllog.Record {
 		if _, ok := n.Detail.(answered); ok {
 			continue // it is of the end
 		}
+		if d, ok := n.Detail.(ruled); ok {
+			rec.Rule = d.rule
+		}
 		if d, ok := n.Detail.(detail); ok {
 			rec.Paths = append(rec.Paths, d.paths...)
 		}

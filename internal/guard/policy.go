@@ -1,10 +1,12 @@
 package guard
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/pathargs"
 	"github.com/rootbound/rootbound/internal/policy"
 	"github.com/rootbound/rootbound/internal/wire"
@@ -43,6 +45,9 @@ func (g *Guard) SetPolicy(p Policy) {
 	g.checkTools()
 }
 
+// ruled is what policy leaves in the trail for the log.
+type ruled struct{ rule string }
+
 // decide says what becomes of a tools/call, and of what it was decided. Granted is what a person allowed in this session.
 // It may ask the disk where paths lead.
 func (g *Guard) decide(r *exchange.Request, granted []policy.Grant) (policy.Call, policy.Decision) {
@@ -66,6 +71,7 @@ func (g *Guard) decide(r *exchange.Request, granted []policy.Grant) (policy.Call
 		d.Verdict, d.Reason, d.Default = policy.Deny, "a path of it leads outside the roots", true
 		d.Change = "a root that holds it"
 	}
+	r.Trail.Add(exchange.Note{Stage: "policy", Detail: ruled{d.Rule}})
 	return c, d
 }
 
@@ -150,4 +156,62 @@ func clientName(r *exchange.Request) string {
 		return strings.ToValidUTF8(wire.GetString(r.Msg.Meta(), exchange.MetaClient, "name"), "")
 	}
 	return r.Session.Client().Name
+}
+
+// Try says what would become of a call with the configured directories and nothing granted, without making it.
+func (g *Guard) Try(tool string, args []byte) (policy.Call, policy.Decision) {
+	params := wire.SetMember(nil, wire.Quote(tool), "name")
+	if args != nil {
+		params = wire.SetMember(params, args, "arguments")
+	}
+	r := &exchange.Request{
+		Msg: wire.NewRequest(exchange.NewID(), "tools/call", params), Roots: g.Configured(), Trail: exchange.NewTrail("", g.opt.Now()),
+	}
+	r = g.fillDefaults(r)
+	found, err := pathargs.Find("tools/call", r.Msg.Params(), g.catalog, g.rules.Load().paths)
+	if err != nil {
+		return policy.Call{Server: g.opt.Server, Tool: tool}, policy.Decision{Rule: "the protocol", Reason: err.Error()}
+	}
+	v := g.judgeArgs(found, r.Roots)
+	r.Trail.Add(exchange.Note{Stage: "paths", Detail: detail{judged: v.Judged}})
+	c, d := g.decide(r, nil)
+	if refused := v.Refused(); len(refused) > 0 {
+		j := refused[0]
+		d = policy.Decision{Rule: "the roots", Default: true, Reason: visible(j.Pointer) + " leads to " + visible(j.Place.Path) + ", which is " + j.Refusal.String()}
+	}
+	return c, d
+}
+
+// Learn takes a result of tools/list from elsewhere than the server.
+func (g *Guard) Learn(result []byte) {
+	g.catalog.Learn("", result)
+	g.listed("", wire.NewResult(exchange.NewID(), result), g.policy.Load())
+}
+
+// Faults are the rules that are for tools and arguments which the server does not have, as far as its tools are known.
+func (g *Guard) Faults() []string {
+	var list []string
+	if tools := g.tools.all(); tools != nil {
+		for _, f := range g.policy.Load().Rules.CheckTools(g.opt.Server, tools) {
+			list = append(list, faultText(f))
+		}
+	}
+	return list
+}
+
+func faultText(f *policy.Fault) string {
+	text := f.Error()
+	if near, ok := launch.Nearest(f.Word, f.Known); ok {
+		text += fmt.Sprintf(": did you mean %q?", near)
+	}
+	return text
+}
+
+// Worst is the hardest that can become of calls of a tool, whatever their arguments are, and the rule that it comes from.
+func (g *Guard) Worst(tool string) (policy.Call, policy.Verdict, string) {
+	p := g.policy.Load()
+	c := policy.Call{Server: g.opt.Server, Tool: tool}
+	c.Effect, c.From = g.effect(p, tool)
+	verdict, rule := p.Rules.Outlook(c)
+	return c, verdict, rule
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/exchange"
-	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/pin"
 	"github.com/rootbound/rootbound/internal/policy"
 	"github.com/rootbound/rootbound/internal/wire"
@@ -222,16 +221,8 @@ func believed(annotations []byte, effect policy.Effect, worst policy.Verdict) []
 
 // checkTools tells, once each, of rules that are for tools and arguments which the server does not have.
 func (g *Guard) checkTools() {
-	p := g.policy.Load()
-	tools := g.tools.all()
-	if p.Rules == nil || tools == nil {
-		return
-	}
-	for _, fault := range p.Rules.CheckTools(g.opt.Server, tools) {
-		text := "a rule does nothing: " + fault.Error()
-		if near, ok := launch.Nearest(fault.Word, fault.Known); ok {
-			text += fmt.Sprintf(": did you mean %q?", near)
-		}
+	for _, fault := range g.Faults() {
+		text := "a rule does nothing: " + fault
 		if g.noteOnce(codePolicy, text) {
 			g.opt.Warn(text)
 		}

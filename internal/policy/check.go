@@ -123,27 +123,47 @@ func (p *Predicate) impossible() string {
 
 // Worst is the hardest verdict that a call like this one can have, whatever its arguments are.
 func (p *Policy) Worst(c Call) Verdict {
+	v, _ := p.Outlook(c)
+	return v
+}
+
+// Outlook is Worst with where the rule is that says so.
+func (p *Policy) Outlook(c Call) (Verdict, string) {
 	if p == nil || p.index == nil {
-		return Deny
+		return Deny, "no policy"
 	}
 	its := p.index.of(c.Server, c.Tool)
-	worst, certain := Allow, false
+	worst, rule, certain := Allow, "", false
+	harder := func(r *Rule) {
+		if r.Verdict < worst || rule == "" {
+			worst, rule = r.Verdict, r.At
+		}
+	}
 	for _, group := range its.upper {
 		for _, r := range group {
 			if r.Effects.Has(c.Effect) && !certain {
-				worst, certain = min(worst, r.Verdict), len(r.Args) == 0
+				harder(r)
+				certain = len(r.Args) == 0
 			}
 		}
 	}
 	if !certain {
-		return Deny
+		return Deny, "no rule"
 	}
 	for _, r := range its.lower {
 		if r.Effects.Has(c.Effect) {
-			worst = min(worst, r.Verdict)
+			harder(r)
 		}
 	}
-	return worst
+	return worst, rule
+}
+
+// Named returns the rules that name a server.
+func (p *Policy) Named() []*Rule {
+	if p == nil {
+		return nil
+	}
+	return slices.DeleteFunc(p.all(), func(r *Rule) bool { return r.Server == "" })
 }
 
 // Tool is what a server says of a tool, as far as rules can be wrong about it.
@@ -249,4 +269,29 @@ func lastName(name string) string {
 // all are the rules of every layer, and the defaults.
 func (p *Policy) all() []*Rule {
 	return slices.Concat(append([][]*Rule{p.layers.Rules, p.layers.Lower}, p.layers.Defaults...)...)
+}
+
+// About returns the rules that speak of a place, or of the host of a URL; one of the two is given.
+func (p *Policy) About(server string, place *Path, url string) []*Rule {
+	if p == nil {
+		return nil
+	}
+	var list []*Rule
+	for _, r := range p.all() {
+		if (r.Server == "" || r.Server == server) && slices.ContainsFunc(r.Args, func(a Arg) bool { return a.speaksOf(place, url) }) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// speaksOf reports whether p, or what it must not be, is about this place or URL.
+func (p *Predicate) speaksOf(place *Path, url string) bool {
+	switch {
+	case place != nil && len(p.PathUnder) > 0 && underAny(p.PathUnder, place) != none,
+		place != nil && slices.ContainsFunc(p.PathGlob, func(g PathGlob) bool { return g.match(place) }),
+		place == nil && len(p.URLHost) > 0 && onHost(p.URLHost, url) != none:
+		return true
+	}
+	return p.Not != nil && p.Not.speaksOf(place, url)
 }
