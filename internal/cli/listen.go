@@ -157,7 +157,9 @@ func (r *running) listen(ln net.Listener, o *streamable.Options) func(ctx contex
 	case o.Token == "":
 		who = "every user of this machine (--auth-token-file keeps others out)"
 	}
-	r.warn(fmt.Sprintf("listening on %s://%s%s for %s", scheme, ln.Addr(), streamable.Path, who))
+	where := fmt.Sprintf("listening on %s://%s%s for %s", scheme, ln.Addr(), streamable.Path, who)
+	r.warn(where)
+	r.note("%s", where)
 	if addr, ok := ln.Addr().(*net.TCPAddr); ok && !addr.IP.IsLoopback() && o.TLS == nil {
 		r.warn("without --tls-cert everybody on the way can read and change what is said, the token included")
 	}
