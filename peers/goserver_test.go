@@ -16,6 +16,14 @@ import (
 // goServer is a server on the Go SDK that speaks both eras, or with the argument "modern" or "legacy" one of them. Its tools are
 // those of node/server.mjs.
 func goServer(args []string) int {
+	if err := goTools(args).Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+		fmt.Fprintln(os.Stderr, "goserver:", err)
+		return 1
+	}
+	return 0
+}
+
+func goTools(args []string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "peers-go", Version: "1.0.0"}, nil)
 	refused := map[string]string{"modern": "initialize", "legacy": "server/discover"}
 	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
@@ -82,11 +90,7 @@ func goServer(args []string) int {
 		tool(s, "added", func(context.Context, *mcp.CallToolRequest, struct{}) *mcp.CallToolResult { return say("added") })
 		return say("added")
 	})
-	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
-		fmt.Fprintln(os.Stderr, "goserver:", err)
-		return 1
-	}
-	return 0
+	return s
 }
 
 func tool[In any](s *mcp.Server, name string, f func(context.Context, *mcp.CallToolRequest, In) *mcp.CallToolResult) {

@@ -35,7 +35,7 @@ func (g *Guard) consent() {
 		fault = err.Error()
 	}
 	g.mu.Lock()
-	told := g.damaged == fault
+	told, same := g.damaged == fault, g.consented.Equal(set)
 	g.consented, g.damaged = set, fault
 	all := g.all()
 	g.mu.Unlock()
@@ -45,7 +45,7 @@ func (g *Guard) consent() {
 	}
 	for _, s := range all {
 		s.event(func(t *roots.Tracker) roots.Step { return t.Consent(set) })
-		if g.opt.Share {
+		if g.opt.Share && !same {
 			now := s.state().Set
 			s.announce(now, now)
 		}

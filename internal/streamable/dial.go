@@ -54,6 +54,10 @@ const (
 	noticeLimit = 10 * time.Second
 	// goodbyeLimit is how long it may take to hear that a session ends.
 	goodbyeLimit = 2 * time.Second
+	// streamLimit is how long a handshake waits for the stream of what belongs to no request.
+	streamLimit = 500 * time.Millisecond
+	// orderLimit is how long what comes behind a request waits that changes what is said of it.
+	orderLimit = 2 * time.Second
 	// writtenLimit is how long a cancellation waits for its request to be sent.
 	writtenLimit = time.Second
 )
@@ -154,7 +158,7 @@ func (l *Link) Close() error {
 var errClosed = errors.New("the connection to the server was closed")
 
 // Write sends one message. It waits until the server has taken what has no answer, so that what comes behind does not overtake
-// it; what is asked goes on its own way.
+// it, and what it is asked that changes what it says; everything else that it is asked goes on its own way.
 func (l *Link) Write(line []byte) (int, error) {
 	if l.ctx.Err() != nil {
 		return 0, errClosed
@@ -165,7 +169,13 @@ func (l *Link) Write(line []byte) (int, error) {
 	}
 	switch {
 	case m.Kind() == wire.Request:
-		l.ask(&m)
+		p := l.ask(&m)
+		if ordered[m.Method()] {
+			select {
+			case <-p.done:
+			case <-time.After(orderLimit):
+			}
+		}
 	case m.Method() == "notifications/cancelled":
 		l.withdraw(&m)
 	default:
@@ -182,6 +192,9 @@ func (l *Link) spawn(f func()) {
 		l.all.Go(f)
 	}
 }
+
+// ordered are requests that change what the server says of those behind them.
+var ordered = map[string]bool{"logging/setLevel": true, "resources/subscribe": true, "resources/unsubscribe": true}
 
 // deliver hands on what the server says.
 func (l *Link) deliver(d delivery) {
@@ -229,6 +242,9 @@ func (l *Link) tell(m *wire.Message) {
 		l.o.Note("%s was for a session that the server has forgotten; it was dropped", what(m))
 		return
 	}
+	if initialized {
+		s = l.listenFirst()
+	}
 	ctx, cancel := context.WithTimeout(l.ctx, noticeLimit)
 	defer cancel()
 	resp, err := l.do(ctx, l.request(m, s))
@@ -240,6 +256,10 @@ func (l *Link) tell(m *wire.Message) {
 	case l.ctx.Err() != nil:
 		return
 	case errors.Is(err, errForgotten) && initialized:
+		l.mu.Lock()
+		close(l.over)
+		l.session = session{old: s.old}
+		l.mu.Unlock()
 		l.unmet("it has forgotten that, too")
 		return
 	case errors.Is(err, errForgotten):
@@ -258,6 +278,28 @@ func (l *Link) tell(m *wire.Message) {
 	}
 }
 
+// listenFirst opens the stream for what belongs to no request, and waits a little for it: a server may have something to say as
+// soon as it knows that its client is ready.
+func (l *Link) listenFirst() session {
+	l.mu.Lock()
+	if l.over == nil {
+		l.over = make(chan struct{})
+	}
+	s := l.session
+	l.mu.Unlock()
+	if s.old {
+		return s
+	}
+	open := make(chan struct{})
+	l.spawn(func() { l.hear(s, sync.OnceFunc(func() { close(open) })) })
+	select {
+	case <-open:
+	case <-time.After(streamLimit):
+	case <-l.ctx.Done():
+	}
+	return s
+}
+
 func what(m *wire.Message) string {
 	if m.Kind() == wire.Response {
 		return "the answer to its question"
@@ -268,19 +310,13 @@ func what(m *wire.Message) string {
 // errForgotten is what a server says that has forgotten the session.
 var errForgotten = errors.New("the server has forgotten the session")
 
-// greeted begins what a session has: a stream for what belongs to no request, and what waited for the handshake.
+// greeted lets go what waited for the handshake.
 func (l *Link) greeted() {
 	l.mu.Lock()
 	l.session.greeted = true
-	if l.over == nil {
-		l.over = make(chan struct{})
-	}
-	s, parked := l.session, l.parked
+	parked := l.parked
 	l.lost, l.parked = false, nil
 	l.mu.Unlock()
-	if !s.old {
-		l.spawn(func() { l.hear(s) })
-	}
 	for _, p := range parked {
 		l.spawn(func() { l.run(p) })
 	}
@@ -290,7 +326,7 @@ func (l *Link) greeted() {
 // the handshake to be said again, which it has not been before. It reports whether p does.
 func (l *Link) forgotten(s session, p *post) bool {
 	l.mu.Lock()
-	first := l.over == s.over && !l.lost && s.greeted
+	first := l.over == s.over && !l.lost && l.session.greeted
 	if first {
 		l.lost = true
 		close(l.over)

@@ -13,8 +13,9 @@ import (
 )
 
 // hear holds the stream of a session on which comes what belongs to no request, as long as the session lasts. A server need not
-// have one.
-func (l *Link) hear(s session) {
+// have one. Open is called when it is known whether it has.
+func (l *Link) hear(s session, open func()) {
+	defer open()
 	ctx, cancel := context.WithCancel(l.ctx)
 	defer cancel()
 	go func() {
@@ -37,6 +38,7 @@ func (l *Link) hear(s session) {
 			}
 		case resp.StatusCode == http.StatusOK && mediaType(resp) == "text/event-stream":
 			heard, failures = true, 0
+			open()
 			events := newEventReader(resp.Body, l.o.Limit, nil)
 			for {
 				e, err := events.next()
@@ -72,6 +74,7 @@ func (l *Link) hear(s session) {
 				return
 			}
 		}
+		open()
 		if !l.pause(ctx, retry, failures) {
 			return
 		}
@@ -247,12 +250,12 @@ func (l *Link) oldEnded(s session, why error) {
 	for _, p := range l.posts {
 		open = append(open, p)
 	}
-	s.greeted = l.over == s.over && l.session.greeted
+	begun := l.over == s.over && l.session.greeted
 	l.mu.Unlock()
 	for _, p := range open {
 		l.fail(p, "broken", fmt.Sprintf("the connection to the server broke before the answer, so it is not known whether the server did what it was asked: %v", why))
 	}
-	if !l.forgotten(s, nil) && !s.greeted {
+	if l.forgotten(s, nil); !begun {
 		l.mu.Lock()
 		if l.over == s.over {
 			l.session = session{old: true}

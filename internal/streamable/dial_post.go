@@ -48,7 +48,7 @@ func (l *Link) end(p *post) (first bool) {
 }
 
 // ask sends a request on its own way.
-func (l *Link) ask(m *wire.Message) {
+func (l *Link) ask(m *wire.Message) *post {
 	p := &post{m: m, as: m, key: m.Key(), written: make(chan struct{}), done: make(chan struct{})}
 	p.ctx, p.cancel = context.WithCancel(l.ctx)
 	context.AfterFunc(p.ctx, func() { l.end(p) })
@@ -62,6 +62,7 @@ func (l *Link) ask(m *wire.Message) {
 	if !waits {
 		l.spawn(func() { l.run(p) })
 	}
+	return p
 }
 
 // run sends a request and takes its answer.

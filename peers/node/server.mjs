@@ -1,6 +1,7 @@
 // A server on @modelcontextprotocol/server that speaks both eras, or with the argument "modern" the stateless one only. Its tools are
-// those of the Go server in goserver_test.go.
-import { McpServer, inputRequired, fromJsonSchema } from '@modelcontextprotocol/server';
+// those of the Go server in goserver_test.go. With the argument "http" it is served over HTTP, and prints where.
+import { createServer } from 'node:http';
+import { McpServer, createMcpHandler, inputRequired, fromJsonSchema } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 
 const object = (properties = {}) => fromJsonSchema({ type: 'object', properties });
@@ -8,7 +9,7 @@ const say = (text) => ({ content: [{ type: 'text', text }] });
 const askRoots = { method: 'roots/list', params: {} };
 const listed = (answer) => answer.roots.map((r) => r.uri).join(' ');
 
-serveStdio(() => {
+const make = () => {
 	const server = new McpServer({ name: 'peers-ts', version: '1.0.0' }, { capabilities: { tools: { listChanged: true }, logging: {} } });
 	const tool = (name, properties, f) => server.registerTool(name, { description: name, inputSchema: object(properties) }, f);
 	tool('echo', { text: { type: 'string' } }, ({ text }) => say(text));
@@ -48,4 +49,22 @@ serveStdio(() => {
 		return say('added');
 	});
 	return server;
-}, { legacy: process.argv[2] === 'modern' ? 'reject' : 'serve' });
+};
+
+if (process.argv[2] === 'http') {
+	const handler = createMcpHandler(make, { legacy: 'reject' });
+	const http = createServer(async (req, res) => {
+		const body = req.method === 'POST' ? Buffer.concat(await req.toArray()) : undefined;
+		const gone = new AbortController();
+		res.on('close', () => gone.abort());
+		const answer = await handler.fetch(new Request(`http://${req.headers.host}${req.url}`, { method: req.method, headers: req.headers, body, signal: gone.signal }));
+		res.writeHead(answer.status, Object.fromEntries(answer.headers));
+		for await (const part of answer.body ?? []) {
+			res.write(part);
+		}
+		res.end();
+	});
+	http.listen(0, '127.0.0.1', () => console.log(`listening on http://127.0.0.1:${http.address().port}/mcp`));
+} else {
+	serveStdio(make, { legacy: process.argv[2] === 'modern' ? 'reject' : 'serve' });
+}
