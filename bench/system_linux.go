@@ -107,3 +107,6 @@ func load() string {
 	first, _, _ := strings.Cut(string(b), " ")
 	return first
 }
+
+// unmount takes away what may be mounted there.
+func unmount(path string) { unix.Unmount(path, unix.MNT_DETACH) }
