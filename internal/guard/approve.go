@@ -460,6 +460,9 @@ func (a *asking) remember(answer approval.Answer) {
 	if !ok || grants == nil {
 		return
 	}
+	if _, kept, err := grants.Find(a.use, a.g.opt.Now()); kept && err == nil {
+		return // by a call like this one
+	}
 	if _, err := grants.Store().Add(grant); err != nil {
 		text := fmt.Sprintf("what you allowed (call %s) is good for this call alone: %v", trailID(a.r), err)
 		a.g.opt.Warn(text)

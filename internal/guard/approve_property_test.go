@@ -64,7 +64,9 @@ type disordered struct {
 	until map[string]int  // the run in which a number is allowed for the session
 	ran   map[string]int
 	total int
-	said  []string
+
+	saying sync.Mutex
+	said   []string
 
 	guard  *guard.Guard
 	desk   *approval.Desk
@@ -74,7 +76,7 @@ type disordered struct {
 	end    context.CancelFunc
 	ids    int
 	open   map[string]string // the number of each open call, by its id
-	back   []given           // what was given back to the client, or asked of it
+	back   []*given          // what was given back to the client, or asked of it
 }
 
 // given is a question that a client has.
@@ -89,7 +91,15 @@ type given struct {
 }
 
 func (d *disordered) say(format string, args ...any) {
+	d.saying.Lock()
+	defer d.saying.Unlock()
 	d.said = append(d.said, fmt.Sprintf(format, args...))
+}
+
+func (d *disordered) story() string {
+	d.saying.Lock()
+	defer d.saying.Unlock()
+	return strings.Join(d.said, "\n")
 }
 
 // handle is the server.
@@ -117,7 +127,7 @@ func (d *disordered) handle(_ context.Context, r *exchange.Request, reply func(e
 		d.ran[number]++
 	}
 	if d.ran[number] > d.once[number] {
-		d.t.Errorf("%s ran %d times, and was allowed %d times:\n%s", number, d.ran[number], d.once[number], strings.Join(d.said, "\n"))
+		d.t.Errorf("%s ran %d times, and was allowed %d times:\n%s", number, d.ran[number], d.once[number], d.story())
 	}
 	d.mu.Unlock()
 	reply(exchange.Result(r, []byte(`{"content":[]}`)))
@@ -142,10 +152,10 @@ func (d *disordered) hear(m *wire.Message) {
 	switch {
 	case m.Kind() == wire.Request: // in the handshake era
 		if q := shown.FindSubmatch(m.Params()); q != nil {
-			d.back = append(d.back, given{run: d.run, number: d.numberOf(m.Params()), call: string(q[1]), id: id})
+			d.back = append(d.back, &given{run: d.run, number: d.numberOf(m.Params()), call: string(q[1]), id: id})
 		}
 	case m.Result() != nil && wire.GetString(m.Result(), "resultType") == "input_required":
-		g := given{run: d.run, number: d.open[id], state: wire.GetString(m.Result(), "requestState"), again: strings.HasSuffix(d.open[id], "!")}
+		g := &given{run: d.run, number: d.open[id], state: wire.GetString(m.Result(), "requestState"), again: strings.HasSuffix(d.open[id], "!")}
 		if q := shown.FindSubmatch(m.Result()); q != nil {
 			g.call = string(q[1])
 		}
@@ -167,7 +177,10 @@ func (d *disordered) numberOf(text []byte) string {
 }
 
 func (d *disordered) start() {
+	d.mu.Lock()
 	d.run++
+	d.open = map[string]string{}
+	d.mu.Unlock()
 	ctx, end := context.WithCancel(d.t.Context())
 	d.end = end
 	d.desk = approval.NewDesk(approval.DeskOptions{Wait: time.Minute})
@@ -179,7 +192,6 @@ func (d *disordered) start() {
 		o.Approval.Pending = time.Duration(1+d.random.Intn(40)) * time.Second
 	}
 	d.guard = guard.New(o)
-	d.open = map[string]string{}
 	d.era = exchange.Era(d.random.Intn(2))
 	h := d.guard.Wrap(exchange.HandlerFunc(d.handle))
 	session := exchange.NewSession(ctx)
@@ -291,7 +303,7 @@ func disorder(t *testing.T, seed int64) *disordered {
 			d.mu.Unlock()
 			if n > 0 {
 				d.mu.Lock()
-				g := &d.back[n-1-d.random.Intn(min(n, 4))]
+				g := d.back[n-1-d.random.Intn(min(n, 4))]
 				d.mu.Unlock()
 				d.answer(g)
 			}
