@@ -7,11 +7,17 @@ var claudeCode = Client{
 	IgnoresCwd: true,
 	Roots: Roots{Sends: Yes, Announces: Yes, Fact: Fact{
 		Text:   "the directory it was started in, and since 2.1.203 also the added ones (--add-dir, additionalDirectories)",
-		Source: "changelog of 2.1.203; anthropics/claude-code#42643", Date: "2026-08-22",
+		Source: "changelog of 2.1.203; seen of 2.1.332", Date: "2026-11-30",
 	}},
 	Approval: Fact{
 		Text:   "it asks; a yes is kept in permissions.allow of its settings; annotations of tools do not count",
 		Source: "code.claude.com/docs; anthropics/claude-code#87452", Date: "2026-08-17",
+	},
+	Seen: Fact{
+		Text: "it speaks 2026-07-28 where the server does; declares roots with listChanged; ignores cwd; sets CLAUDE_PROJECT_DIR; passes ${NAME} on as it " +
+			"is written when NAME is not set, with a warning; takes a byte order mark; refuses comments and trailing commas; of a name that is given " +
+			"twice takes the last",
+		Source: "2.1.332", Date: "2026-11-30",
 	},
 	Restart: "start a new session of Claude Code, or reconnect the server with /mcp",
 	Places: []Place{

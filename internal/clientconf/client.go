@@ -23,6 +23,8 @@ type Client struct {
 	Roots Roots
 	// Approval says who approves a call.
 	Approval Fact
+	// Seen is what the real program was seen to do.
+	Seen Fact
 	// Restart says what has to be done for an edit to count.
 	Restart string
 	// Ended says that the client is not maintained any more, and since when.

@@ -14,6 +14,7 @@ var codex = Client{
 		Text:   "by approval_policy and default_tools_approval_mode: prompt asks, approve does not, auto goes by the annotations",
 		Source: "its source; openai/codex PR 16632, 17164", Date: "2026-11",
 	},
+	Seen:    Fact{Text: "it takes a byte order mark", Source: "0.171.0", Date: "2026-11-30"},
 	Restart: "start Codex again",
 	Places: []Place{
 		{Scope: User, First: true, Paths: []string{"{CODEX_HOME}/config.toml", "{home}/.codex/config.toml"}, Format: codexFormat},

@@ -10,6 +10,10 @@ var copilotCLI = Client{
 	Approval: Fact{
 		Text: "it asks; --allow-tool and --deny-tool decide before", Source: "github/copilot-cli#4234", Date: "2026-07-23",
 	},
+	Seen: Fact{
+		Text:   "in the user's file it takes comments, trailing commas and a byte order mark; files of a project are not listed before it is trusted",
+		Source: "1.0.102", Date: "2026-11-30",
+	},
 	Restart: "start Copilot CLI again",
 	Places: []Place{
 		{Scope: User, First: true, Paths: []string{"{COPILOT_HOME}/mcp-config.json", "{home}/.copilot/mcp-config.json"}, Format: portable},

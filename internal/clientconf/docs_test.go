@@ -82,6 +82,9 @@ func table() string {
 			fmt.Fprintf(&b, "- Roots: %s.\n", fact(c.Roots.Fact))
 			fmt.Fprintf(&b, "- Approval: %s.\n", fact(c.Approval))
 		}
+		if c.Seen.Text != "" {
+			fmt.Fprintf(&b, "- Seen: %s.\n", fact(c.Seen))
+		}
 		if !c.Writable {
 			fmt.Fprintf(&b, "- Its files are only read: %s.\n", c.ReadOnly)
 		}

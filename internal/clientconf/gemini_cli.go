@@ -16,6 +16,11 @@ var geminiCLI = Client{
 		Text:   "it asks: once, always for the tool or the server; trust: true in a trusted folder asks nothing",
 		Source: "its source", Date: "2026-08-21",
 	},
+	Seen: Fact{
+		Text: "it lists its servers as another client, without roots; cwd counts; $NAME and ${NAME} are passed on as they are written when NAME is not set; " +
+			"a byte order mark stops it",
+		Source: "0.61.0", Date: "2026-11-30",
+	},
 	Restart: "start Gemini CLI again",
 	Places: []Place{
 		{
