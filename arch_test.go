@@ -60,6 +60,7 @@ var rooms = map[string]room{
 	"internal/guard":      {guards: true, imports: []string{"internal/approval", "internal/calllog", "internal/consent", "internal/exchange", "internal/launch", "internal/pathargs", "internal/pin", "internal/policy", "internal/results", "internal/wire", "rootfs", "roots"}},
 	"internal/fsserver":   {guards: true, imports: []string{"internal/exchange", "internal/wire", "rootfs", "roots"}},
 	"internal/demo":       {imports: []string{"internal/calllog", "internal/exchange", "internal/fsserver", "internal/guard", "internal/sandbox", "internal/transport", "internal/wire", "rootfs", "roots"}},
+	"internal/verify":     {imports: []string{"internal/exchange", "internal/unseen", "internal/wire", "roots"}},
 	"internal/cli":        {imports: []string{"*"}},
 	"cmd/rootbound":       {imports: []string{"internal/cli"}},
 	"internal/mcptest":    {imports: []string{"internal/exchange", "internal/wire"}},
@@ -95,10 +96,10 @@ var effects = []struct {
 			"rootfs",                                                                                  // inside roots
 			"roots",                                                                                   // what is to become one
 			"internal/calllog", "internal/config", "internal/consent", "internal/cli", "internal/pin", // our own
-			"internal/oauth/oauth.go",           // logins
-			"internal/statefile",                // written as a whole
-			"internal/clientconf",               // the files of clients
-			"internal/demo",                     // its workspace
+			"internal/oauth/oauth.go",          // logins
+			"internal/statefile",               // written as a whole
+			"internal/clientconf",              // the files of clients
+			"internal/demo", "internal/verify", // their workspaces
 			"internal/launch/needs.go",          // the first lines of programs
 			"internal/launch/install.go",        // what a package manager wrote
 			"internal/launch/install_node.go",   // the same
@@ -143,7 +144,7 @@ var skips = map[string]struct {
 	"internal/sandbox/confine_linux_test.go":   {1, "a kernel with an older Landlock than the tables are for"},
 	"internal/sandbox/landlock_linux_test.go":  {1, "a kernel without Landlock"},
 	"internal/transport/confine_linux_test.go": {1, "a kernel without Landlock"},
-	"peers/approve_tmux_linux_test.go":          {1, "tmux is not installed; with ROOTBOUND_PEERS=require a failure"},
+	"peers/approve_tmux_linux_test.go":         {1, "tmux is not installed; with ROOTBOUND_PEERS=require a failure"},
 	"peers/confine_linux_test.go":              {1, "a kernel that cannot confine; with ROOTBOUND_PEERS=require a failure"},
 	"peers/install_linux_test.go":              {1, "no pip; with ROOTBOUND_PEERS=require a failure"},
 	"peers/main_test.go":                       {1, "the peers are not installed; with ROOTBOUND_PEERS=require a failure"},

@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 }
 
 // The scripts are sessions of a user, each in a directory and with a home of its own. Beside what every script has there
-// are the programs rootbound, client (mcptest.Talk) and peer (mcptest.Peer), the variables CONFIG (the user's file) and
-// LOGS (where the logs are), and the commands
+// are the programs rootbound, client (mcptest.Talk) and peer (mcptest.Peer), the variables CONFIG (the user's file), LOGS
+// (where the logs are) and ROOTBOUND (where that program is), and the commands
 //
 //	exits CODE PROGRAM [ARG…]    for a program that must end with that code
 //	site [TOKEN]                 a server over HTTP (mcptest.Site), which may want a token; its URL is in SITE

@@ -84,6 +84,8 @@ func connect(ctx context.Context, start func(ctx context.Context, era exchange.E
 	if revision == "" {
 		revision = newestHandshake
 	}
+	caps, _ := wire.Get(params, "capabilities")
+	p.session.SetClient(exchange.Client{Name: "rootbound-verify", Version: "1", Revision: revision, Capabilities: caps})
 	r := p.request("initialize", wire.SetMember(params, wire.Quote(revision), "protocolVersion"))
 	if r.ok() {
 		p.notify("notifications/initialized")

@@ -16,15 +16,15 @@ import (
 // Setup is what a server is started with.
 type Setup struct {
 	Era exchange.Era
-	// Workspace is all that belongs to the run, Dir its working directory in there, and Roots what its command line is
-	// filled with.
-	Workspace string
-	Dir       string
-	Roots     []string
+	// Dir is its working directory, Roots what its command line is filled with.
+	Dir   string
+	Roots []string
 }
 
 // Options of a run.
 type Options struct {
+	// Dir is an empty directory for the workspace. It is empty again afterwards.
+	Dir string
 	// Start starts the server. It is called more than once.
 	Start func(ctx context.Context, s Setup) (Running, error)
 	// Command is the server's command line, for the report.
@@ -67,7 +67,7 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 	if o.Progress == nil {
 		o.Progress = func(int, int, string) {}
 	}
-	w, err := newWorkspace()
+	w, err := newWorkspace(o.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 
 // start starts the server for a client.
 func (r *run) start(ctx context.Context, era exchange.Era) (Running, error) {
-	return r.Start(ctx, Setup{Era: era, Workspace: r.w.dir, Dir: r.w.outside, Roots: []string{r.w.one, r.w.two, r.w.three}})
+	return r.Start(ctx, Setup{Era: era, Dir: r.w.outside, Roots: []string{r.w.one, r.w.two, r.w.three}})
 }
 
 // session is a server with a client in front, which is begun anew after a case that breaks it.

@@ -29,12 +29,9 @@ type workspace struct {
 
 const plainName = "plain.txt"
 
-func newWorkspace() (*workspace, error) {
-	dir, err := os.MkdirTemp("", "rootbound-verify-")
+func newWorkspace(dir string) (*workspace, error) {
+	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return nil, fmt.Errorf("making the workspace: %w", err)
-	}
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return nil, fmt.Errorf("making the workspace: %w", err)
 	}
 	w := &workspace{
@@ -52,7 +49,7 @@ func newWorkspace() (*workspace, error) {
 	return w, nil
 }
 
-// remove removes the workspace, also what a server made unreadable.
+// remove removes what is in the workspace, also what a server made unreadable.
 func (w *workspace) remove() error {
 	filepath.WalkDir(w.dir, func(path string, d fs.DirEntry, err error) error {
 		if d != nil && d.IsDir() {
@@ -60,7 +57,11 @@ func (w *workspace) remove() error {
 		}
 		return nil
 	})
-	if err := os.RemoveAll(w.dir); err != nil {
+	entries, err := os.ReadDir(w.dir)
+	for _, e := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(w.dir, e.Name())))
+	}
+	if err != nil {
 		return fmt.Errorf("removing the workspace: %w", err)
 	}
 	return nil

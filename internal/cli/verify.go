@@ -1,0 +1,357 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rootbound/rootbound/internal/calllog"
+	"github.com/rootbound/rootbound/internal/config"
+	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/launch"
+	"github.com/rootbound/rootbound/internal/transport"
+	"github.com/rootbound/rootbound/internal/verify"
+	"github.com/rootbound/rootbound/roots"
+)
+
+// verifying is what the flags of `verify` say.
+type verifying struct {
+	config.Flags
+	eras                     string
+	only, tools              []string
+	list, all, unconfined    bool
+	json, junit, sarif, html string
+	race                     time.Duration
+	failOn                   string
+}
+
+func (a *app) verifyCommand() *cobra.Command {
+	v := verifying{eras: "both", failOn: "leaked", race: time.Second}
+	cmd := &cobra.Command{
+		Use:     "verify [flags] -- COMMAND [ARG…]",
+		Short:   "Show whether a server keeps its boundary",
+		GroupID: groupLook,
+		Long: `Start a server, act as a client of each era, and try what is known to get servers out of their roots: with a workspace of
+its own, around which canaries lie that are recognised in whatever form they come back. The report says first what people
+check by hand, then what was tried, what was expected, what came back, and what that means.
+
+{roots} in the command stands for the roots of the workspace. Without it the server only learns of them as a client's roots.
+The server is confined while it is tried (Linux, macOS), so that it is safe to try any: to the workspace and to what it needs to
+run. A command that begins with rootbound is not, as it is a guard itself.
+
+A server without tools that read or write files ends as "nothing to judge". --tool names the tool for a role when it is not
+recognised; the roles are: ` + strings.Join(verify.Roles(), ", ") + `.
+
+Exit codes: 0 nothing of what --fail-on says was found, 1 error, 2 wrong usage, 3 something was found.`,
+		Example: `  rootbound verify -- npx -y @modelcontextprotocol/server-filesystem {roots}
+  rootbound verify --json report.json --html report.html -- my-server {roots}
+  rootbound verify -- rootbound run --root {root} -- my-server {root}
+  rootbound verify --tool read=fetch_document:location -- my-server`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			v.Command = args
+			return a.verify(cmd.Context(), v)
+		},
+	}
+	cmd.Flags().SetInterspersed(false)
+	f := cmd.Flags()
+	f.Var(choice{&v.eras, []string{"legacy", "modern", "both"}}, "era", "as a client of which era: legacy (the handshake revisions), modern (2026-07-28) or both")
+	f.StringSliceVar(&v.only, "only", nil, "only the cases with this `ID`, or whose id begins with it; may be repeated")
+	f.BoolVar(&v.list, "list", false, "list the cases and try nothing")
+	f.BoolVar(&v.all, "all", false, "show also the cases that held")
+	f.StringArrayVar(&v.tools, "tool", nil, "the tool for a role, and the parameter that is its path: `ROLE=NAME[:ARG]`; may be repeated")
+	f.DurationVar(&v.race, "race", v.race, "how long each race is run; 0 runs none")
+	f.StringVar(&v.json, "json", "", "write the report as JSON to a `FILE`, - for standard output")
+	f.StringVar(&v.junit, "junit", "", "write it as JUnit XML to a `FILE`")
+	f.StringVar(&v.sarif, "sarif", "", "write it as SARIF to a `FILE`")
+	f.StringVar(&v.html, "html", "", "write it as one HTML page to a `FILE`")
+	f.Var(choice{&v.failOn, []string{"leaked", "any", "nothing"}}, "fail-on", "what makes the exit code 3: leaked, any (also what failed) or nothing")
+	f.StringVar(&v.Config, "client-config", "", "take the server from a configuration `FILE`, also one of a client")
+	f.StringVar(&v.Server, "server", "", "the server's `NAME` in that file")
+	f.BoolVar(&v.unconfined, "no-confine", false, "do not confine the server while it is tried: it runs as you")
+	f.StringVar(&v.Net, "net", "", "what the server may reach while it is tried: `none` (the default), all, or HOST:PORT,…")
+	f.StringArrayVar(&v.AllowRead, "allow-read", nil, "a `FILE` or directory that it may read besides; may be repeated")
+	f.StringArrayVar(&v.AllowRun, "allow-run", nil, "a `PROGRAM` that it may run besides; may be repeated")
+	f.StringArrayVar(&v.AllowEnv, "allow-env", nil, "the `NAME` of an environment variable that it gets; may be repeated")
+	cmd.RegisterFlagCompletionFunc("server", a.completeServers(&v.Config))
+	for name, values := range map[string][]string{"era": {"legacy", "modern", "both"}, "fail-on": {"leaked", "any", "nothing"}} {
+		cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	}
+	rare(cmd, "allow-read", "allow-run", "allow-env", "net", "no-confine", "fail-on", "tool", "only")
+	return cmd
+}
+
+func (a *app) verify(ctx context.Context, v verifying) error {
+	if v.list {
+		rows := [][]string{}
+		for _, c := range verify.Cases() {
+			rows = append(rows, []string{c.ID, c.Class, c.Attempt})
+		}
+		return table(a.out, rows)
+	}
+	tools, err := namedTools(v.tools)
+	if err != nil {
+		return usageError{err}
+	}
+	dir, err := os.MkdirTemp("", "rootbound-verify-")
+	if err != nil {
+		return fmt.Errorf("making the workspace: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	t, err := a.newTested(ctx, v, dir)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	o := verify.Options{
+		Dir: dir, Start: t.start, Command: t.words, Filled: t.command.UsesRoots(), Guarded: t.guard,
+		Only: v.only, Tools: tools, Race: v.race, Progress: a.progress(),
+	}
+	if v.race == 0 {
+		o.Race = -1
+	}
+	switch v.eras {
+	case "legacy":
+		o.Eras = []exchange.Era{exchange.Legacy}
+	case "modern":
+		o.Eras = []exchange.Era{exchange.Modern}
+	}
+	report, err := verify.Run(ctx, o)
+	a.progressEnd()
+	if err != nil {
+		return fmt.Errorf("verifying the server: %w", err)
+	}
+	report.Server.Confined = t.held()
+	if err := a.writeReport(report, v); err != nil {
+		return err
+	}
+	switch leaked := report.Count(verify.Leaked); {
+	case v.failOn != "nothing" && leaked > 0, v.failOn == "any" && report.Count(verify.Failed) > 0:
+		return exitStatus(exitFindings)
+	}
+	return nil
+}
+
+// namedTools reads the values of --tool.
+func namedTools(list []string) (map[string][2]string, error) {
+	named := map[string][2]string{}
+	for _, s := range list {
+		role, tool, ok := strings.Cut(s, "=")
+		name, arg, _ := strings.Cut(tool, ":")
+		switch {
+		case !ok || name == "":
+			return nil, fmt.Errorf("--tool %q: want ROLE=NAME or ROLE=NAME:ARG", s)
+		case !slices.Contains(verify.Roles(), role):
+			return nil, fmt.Errorf("--tool %q: there is no role %q; the roles are %s", s, role, strings.Join(verify.Roles(), ", "))
+		}
+		named[role] = [2]string{name, arg}
+	}
+	return named, nil
+}
+
+// writeReport writes the report in each form that was asked for. Without one for programs on standard output it is text.
+func (a *app) writeReport(r *verify.Report, v verifying) error {
+	forms := []struct {
+		file  string
+		write func(io.Writer) error
+	}{
+		{v.json, r.WriteJSON}, {v.junit, r.WriteJUnit}, {v.html, r.WriteHTML},
+		{v.sarif, func(w io.Writer) error { return r.WriteSARIF(w, version()) }},
+	}
+	text := true
+	for _, f := range forms {
+		var err error
+		switch f.file {
+		case "":
+			continue
+		case "-":
+			text = false
+			err = f.write(a.out)
+		default:
+			err = writeFile(f.file, f.write)
+		}
+		if err != nil {
+			return fmt.Errorf("writing the report: %w", err)
+		}
+	}
+	if !text {
+		return nil
+	}
+	return r.WriteText(a.out, v.all)
+}
+
+// writeFile writes a file as a whole or not at all.
+func writeFile(path string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".rootbound-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	err = errors.Join(write(f), f.Chmod(0o644), f.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// progress tells on a terminal what is being tried, at most ten times a second.
+func (a *app) progress() func(done, all int, what string) {
+	if !a.terminal() {
+		return nil
+	}
+	var last time.Time
+	return func(done, all int, what string) {
+		if time.Since(last) < 100*time.Millisecond {
+			return
+		}
+		last = time.Now()
+		if r := []rune(what); len(r) > 60 {
+			what = string(r[:60]) + "…"
+		}
+		fmt.Fprintf(a.err, "\r\x1b[K%d of %d: %s", done, all, calllog.Visible(what))
+	}
+}
+
+func (a *app) progressEnd() {
+	if a.terminal() {
+		fmt.Fprint(a.err, "\r\x1b[K")
+	}
+}
+
+// terminal reports whether standard error is one.
+func (a *app) terminal() bool {
+	f, ok := a.err.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && a.env("TERM") != "dumb"
+}
+
+// tested is a server that is tried: how it is started, and what holds it meanwhile.
+type tested struct {
+	command  launch.Command
+	words    []string
+	guard    bool // the command is a guard itself
+	quiet    *os.File
+	confined *confinement
+}
+
+// newTested finds the server that is meant, and makes what confines it: to the whole workspace, so that what leaks out of
+// the roots in it can be seen. The caller closes it.
+func (a *app) newTested(ctx context.Context, v verifying, workspace string) (*tested, error) {
+	flags := v.Flags
+	flags.Roots = []config.DirFlag{{Dir: workspace, Access: roots.ReadWrite, Flag: "--root"}}
+	plan, err := config.Resolve(a.system(), flags)
+	if err != nil {
+		return nil, err
+	}
+	if err := plan.Runnable(); err != nil {
+		return nil, usageError{withHint(err, "write `rootbound verify -- COMMAND`; see `rootbound verify --help`")}
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("finding the working directory: %w", err)
+	}
+	if err := transport.LookPath(plan.Command.Path, cwd); err != nil {
+		return nil, fmt.Errorf("the server cannot be started: %w", err)
+	}
+	t := &tested{
+		command: startable(plan.Command, cwd), words: append([]string{plan.Command.Path}, plan.Command.Args...),
+		guard: strings.TrimSuffix(filepath.Base(plan.Command.Path), ".exe") == "rootbound",
+	}
+	if !v.unconfined && !t.guard {
+		if err := t.hold(ctx, a, plan, cwd); err != nil {
+			return nil, err
+		}
+	}
+	if t.quiet, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0); err != nil {
+		t.close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// startable is a command that can be started from elsewhere: its server begins in a directory that is none of its roots.
+func startable(c launch.Command, cwd string) launch.Command {
+	if strings.ContainsRune(c.Path, filepath.Separator) && !filepath.IsAbs(c.Path) {
+		c.Path = filepath.Join(cwd, c.Path)
+	}
+	c.Args = slices.Clone(c.Args)
+	for i, arg := range c.Args {
+		if arg == "" || arg[0] == '-' || filepath.IsAbs(arg) {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(cwd, arg)); err == nil {
+			c.Args[i] = filepath.Join(cwd, arg)
+		}
+	}
+	return c
+}
+
+func (t *tested) hold(ctx context.Context, a *app, plan *config.Plan, cwd string) error {
+	plan.Confine.Value = true
+	c, err := newConfinement(plan, nil)
+	if err != nil {
+		return withHint(err, "--no-confine tries the server unconfined: it then runs as you")
+	}
+	r := &running{app: a, name: serverName(plan, cwd), log: calllog.Discard(), reports: map[string]int{}, stderr: make(chan string, 256)}
+	go r.print()
+	if t.command, err = c.start(ctx, r, t.command, cwd); err != nil {
+		c.close()
+		return err
+	}
+	t.confined = c
+	return nil
+}
+
+func (t *tested) close() {
+	if t.quiet != nil {
+		t.quiet.Close()
+	}
+	if t.confined != nil {
+		t.confined.close()
+	}
+	transport.KillDescendants()
+}
+
+// held says what the kernel held the server to.
+func (t *tested) held() string {
+	switch {
+	case t.guard:
+		return "not confined by this check, since the command is a guard itself"
+	case t.confined == nil:
+		return "not confined"
+	}
+	return t.confined.String()
+}
+
+// start starts the server once more.
+func (t *tested) start(_ context.Context, s verify.Setup) (verify.Running, error) {
+	var list []roots.Dir
+	for _, dir := range s.Roots {
+		d, err := roots.Resolve(dir, roots.ResolveOptions{})
+		if err != nil {
+			return verify.Running{}, err
+		}
+		list = append(list, d)
+	}
+	process := transport.NewProcess(func() (transport.Command, error) {
+		filled, err := t.command.Fill(roots.NewSet(list...))
+		switch {
+		case err != nil:
+			return transport.Command{}, err
+		case t.confined != nil:
+			return t.confined.command(filled, t.confined.plan.Roots, s.Dir)
+		}
+		return transport.Command{Args: append([]string{filled.Path}, filled.Args...), Env: environment(os.Environ(), filled.Env), Dir: s.Dir}, nil
+	}, transport.ProcessOptions{Stderr: t.quiet, Protocol: transport.Protocol(s.Era.String())})
+	return verify.Running{Handler: process, Close: func() { process.Close() }}, nil
+}
