@@ -133,13 +133,13 @@ func isModern(h http.Header, m *wire.Message) bool {
 	case wire.Response, wire.Batch:
 		return false
 	}
+	if transport.IsModern(wire.GetString(m.Meta(), exchange.MetaVersion)) {
+		return true
+	}
 	switch m.Method() {
 	case "initialize":
 		return false
 	case "server/discover", exchange.Listen:
-		return true
-	}
-	if transport.IsModern(wire.GetString(m.Meta(), exchange.MetaVersion)) {
 		return true
 	}
 	// Neither does a session of the handshake era have a revision that it does not know, which is refused there.

@@ -236,6 +236,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"no _meta", "POST", discover("", ""), headers{headerVersion, "2026-07-28", headerMethod, "server/discover"}, 400, `"code":-32602`},
 		{"an older revision", "POST", discover(`"io.modelcontextprotocol/protocolVersion":"2025-11-25"`, caps), headers{headerVersion, "2025-11-25", headerMethod, "server/discover"}, 400, `"supported":["2026-07-28"]`},
 		{"no revision", "POST", discover(`"io.modelcontextprotocol/protocolVersion":"1900-01-01"`, caps), headers{headerVersion, "1900-01-01", headerMethod, "server/discover"}, 400, `"code":-32022`},
+		{"a handshake of the stateless era", "POST", `{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2026-07-28","_meta":{` + version + caps + `}}}`, headers{headerVersion, "2026-07-28", headerMethod, "initialize"}, 404, `"code":-32601`},
 		{"what was taken out", "POST", `{"jsonrpc":"2.0","id":7,"method":"ping","params":{"_meta":{` + version + caps + `}}}`, headers{headerVersion, "2026-07-28", headerMethod, "ping"}, 404, `"code":-32601`},
 	} {
 		resp := s.request(t.Context(), tt.method, tt.body, tt.h)
