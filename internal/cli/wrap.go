@@ -47,7 +47,7 @@ Exit codes: 0 done, 1 error, 2 wrong usage, 3 a server that opens directories st
 		RunE:              func(_ *cobra.Command, clients []string) error { return a.wrap(o, clients) },
 	}
 	cwd, _ := os.Getwd()
-	o.flags(cmd)
+	o.flags(a, cmd)
 	f := cmd.Flags()
 	f.Var(dirValue{&o.dirs, roots.ReadWrite, "--root", cwd}, "root", "a directory that the servers may read and write; may be repeated (default: their own arguments)")
 	f.Var(dirValue{&o.dirs, roots.ReadOnly, "--ro", cwd}, "ro", "a directory that they may only read; may be repeated")
@@ -70,17 +70,37 @@ change is only shown. The copy that wrap left is removed, if there is nothing in
 		ValidArgsFunction: completeClients,
 		RunE:              func(_ *cobra.Command, clients []string) error { return a.unwrap(o, clients) },
 	}
-	o.flags(cmd)
+	o.flags(a, cmd)
 	return cmd
 }
 
 // flags defines what both commands have.
-func (o *wrapOptions) flags(cmd *cobra.Command) {
+func (o *wrapOptions) flags(a *app, cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&o.all, "all", false, "every client that is known")
 	f.StringArrayVar(&o.servers, "server", nil, "only the server `NAME`; may be repeated")
+	cmd.RegisterFlagCompletionFunc("server", a.completeConfigured(o))
 	f.BoolVar(&o.write, "write", false, "write the change; without it, it is only shown")
 	f.StringVar(&o.project, "project", "", "the project `DIR` whose files count besides the user's (default: that of the working directory)")
+}
+
+// completeConfigured completes the name of a server of the clients that are named already, or of all.
+func (a *app) completeConfigured(o *wrapOptions) cobra.CompletionFunc {
+	return func(_ *cobra.Command, ids []string, _ string) ([]string, cobra.ShellCompDirective) {
+		host, err := a.clientHost(o.project)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var names []string
+		for _, f := range clientconf.Find(host) {
+			for _, s := range f.Servers {
+				if f.Place.Role == clientconf.Servers && (len(ids) == 0 || slices.Contains(ids, f.Client.ID)) && !slices.Contains(names, s.Name) {
+					names = append(names, s.Name)
+				}
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 // configured are the files in which clients look for servers.
@@ -105,10 +125,13 @@ func (a *app) configured(o wrapOptions, ids []string) (*configured, error) {
 		return nil, err
 	}
 	c := &configured{host: host, also: map[string][]string{}}
-	at := map[string]bool{}
+	at, found := map[string]bool{}, map[string]bool{}
 	for _, f := range clientconf.Find(host) {
+		if f.Place.Role != clientconf.Servers {
+			continue
+		}
+		found[f.Client.ID] = true
 		switch {
-		case f.Place.Role != clientconf.Servers:
 		case at[f.Path]:
 			c.also[f.Path] = append(c.also[f.Path], f.Client.Name)
 		case o.all || slices.Contains(ids, f.Client.ID):
@@ -116,6 +139,12 @@ func (a *app) configured(o wrapOptions, ids []string) (*configured, error) {
 			c.files = append(c.files, f)
 		default:
 			c.also[f.Path] = append(c.also[f.Path], f.Client.Name)
+		}
+	}
+	for _, id := range ids {
+		if !found[id] {
+			client, _ := clientconf.Lookup(id)
+			fmt.Fprintf(a.err, "rootbound: no file of %s was found; docs/clients.md says where they are\n", client.Name)
 		}
 	}
 	return c, o.missing(c.files)
@@ -169,6 +198,10 @@ func (o wrapOptions) wants(s *clientconf.Server) bool {
 func (a *app) wrap(o wrapOptions, ids []string) error {
 	if o.print && o.write {
 		return usageError{errors.New("--print writes nothing: give it without --write")}
+	}
+	if writer, ok := clientconf.Written(ids); ok {
+		return withHint(fmt.Errorf("%s: %s", writer.Name, writer.ReadOnly),
+			fmt.Sprintf("put there what `rootbound wrap %s --print` prints", strings.Join(writer.Writes, " ")))
 	}
 	c, err := a.configured(o, ids)
 	if err != nil {

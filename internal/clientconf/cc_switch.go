@@ -4,11 +4,9 @@ package clientconf
 var ccSwitch = Client{
 	ID: "cc-switch", Name: "CC Switch", ReadOnly: "it keeps its servers in a database and writes them over the files of other clients",
 	Precedence: "it writes over ~/.claude.json, ~/.codex/config.toml, ~/.gemini/settings.json and opencode.json",
+	Writes:     []string{"claude-code", "codex", "gemini-cli", "opencode"},
 	Restart:    "sync in CC Switch",
 	Places: []Place{
 		{Scope: User, Role: Presence, Paths: []string{"{home}/.cc-switch/cc-switch.db"}},
 	},
 }
-
-// ccSwitchWrites are the clients whose files it writes.
-var ccSwitchWrites = map[string]bool{"claude-code": true, "codex": true, "gemini-cli": true, "opencode": true}

@@ -11,7 +11,7 @@ var copilotCLI = Client{
 		Text: "it asks; --allow-tool and --deny-tool decide before", Source: "github/copilot-cli#4234", Date: "2026-07-23",
 	},
 	Seen: Fact{
-		Text:   "in the user's file it takes comments, trailing commas and a byte order mark; files of a project are not listed before it is trusted",
+		Text:   "in the user's file it takes comments, trailing commas and a byte order mark; the files of a project it did not list here",
 		Source: "1.0.102", Date: "2026-11-30",
 	},
 	Restart: "start Copilot CLI again",

@@ -3,7 +3,6 @@ package clientconf
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"strings"
 )
 
@@ -54,20 +53,4 @@ func quoted(list []string) string {
 		parts = append(parts, strings.TrimSpace(b.String()))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// Writers are the programs besides the client that write the file over, by what tells that they are there.
-func (f *File) Writers(h Host) map[*Client]string {
-	if f.Place.Scope != User || !ccSwitchWrites[f.Client.ID] {
-		return nil
-	}
-	found := map[*Client]string{}
-	for _, p := range ccSwitch.Places {
-		for _, at := range h.locate(p) {
-			if _, err := os.Stat(at.path); err == nil {
-				found[&ccSwitch] = at.path
-			}
-		}
-	}
-	return found
 }
