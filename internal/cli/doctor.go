@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -17,7 +18,8 @@ import (
 type doctorOptions struct {
 	clients             []string
 	project, home, file string
-	json, sarif, fix    bool
+	json, sarif         bool
+	fix, live           bool
 }
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -30,8 +32,10 @@ func (a *app) doctorCommand() *cobra.Command {
 client sends roots, who approves its calls, and which entry of a name wins. Then what is wrong: where, why, and what to
 write instead. docs/doctor.md lists everything that can be found.
 
-Nothing is started and nothing that a file names is executed. Nothing is written, unless --fix is given: then what can be
-mended without a person's judgement is, after the diff was shown, with a copy of the file beside it. No secret is printed.
+Nothing is started and nothing that a file names is executed, unless --live is given: then each server is, if you say yes to
+it, as its client would start it, and its tools are listed; none is called. Nothing is written, unless --fix is given: then
+what can be mended without a person's judgement is, after the diff was shown, with a copy of the file beside it. No secret is
+printed.
 
 --file judges one file as that of the client that --client names, wherever it lies, and by what it says alone: that
 directories are there and variables are set is not asked, unless --home or --project says whose they are.
@@ -40,9 +44,10 @@ Exit codes: 0 no error was found, 1 error, 2 wrong usage, 3 findings of severity
 		Example: `  rootbound doctor
   rootbound doctor --client claude-code --client cursor --project ~/src/app
   rootbound doctor --file .mcp.json --client claude-code --sarif
-  rootbound doctor --fix`,
+  rootbound doctor --fix
+  rootbound doctor --live --client cursor`,
 		Args: usageArgs(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error { return a.doctor(o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&o.clients, "client", nil, "only the client `NAME`; may be repeated")
@@ -52,6 +57,7 @@ Exit codes: 0 no error was found, 1 error, 2 wrong usage, 3 findings of severity
 	f.BoolVar(&o.json, "json", false, "print servers and findings as one JSON object")
 	f.BoolVar(&o.sarif, "sarif", false, "print the findings as SARIF 2.1.0")
 	f.BoolVar(&o.fix, "fix", false, "mend what is safe to mend, after showing the diff")
+	f.BoolVar(&o.live, "live", false, "start the servers that you say yes to, and add what only a running one shows")
 	cmd.RegisterFlagCompletionFunc("client", completeClients)
 	return cmd
 }
@@ -106,15 +112,21 @@ func (a *app) machine(o doctorOptions) (doctor.Machine, []*clientconf.File, erro
 	return m, files, err
 }
 
-func (a *app) doctor(o doctorOptions) error {
-	if o.json && o.sarif || o.fix && (o.json || o.sarif) {
+func (a *app) doctor(ctx context.Context, o doctorOptions) error {
+	switch {
+	case o.json && o.sarif || o.fix && (o.json || o.sarif):
 		return usageError{withHint(errors.New("only one of --json, --sarif and --fix can be had at once"), "see `rootbound doctor --help`")}
+	case o.live && (o.file != "" || o.home != ""):
+		return usageError{withHint(errors.New("--live starts your own servers: it goes with neither --file nor --home"), "see `rootbound doctor --help`")}
 	}
 	m, files, err := a.machine(o)
 	if err != nil {
 		return err
 	}
 	report := doctor.ExamineFiles(m, files)
+	if o.live {
+		report.AddLive(a.live(ctx, m, files))
+	}
 	switch {
 	case o.json:
 		err = report.WriteJSON(a.out)

@@ -34,3 +34,17 @@ func ReadAs(c *Client, h Host, path string) *File {
 	}
 	return Read(c, c.placeOf(path), path)
 }
+
+// Environ are the environment variables of the server as its client sets them on this machine, NAME=value, to start it with.
+// They are not to be printed.
+func (s *Server) Environ(h Host) []string {
+	var list []string
+	for _, v := range s.Env {
+		v.Value.Test(func(value string) bool {
+			filled, _ := s.File.Client.Expand(value, h)
+			list = append(list, v.Name+"="+filled)
+			return true
+		})
+	}
+	return list
+}

@@ -170,6 +170,10 @@ var Kinds = []Kind{
 		"Its tools run without a question, within what the sandbox allows.", "See that the sandbox allows one directory.", false},
 	{"PERM-RULE", Warning, "a rule that never matches",
 		"What it says does not hold.", "Write it as the client matches it.", false},
+	{"HINT-LIE", Warning, "a tool that says it only reads, and by its name or parameters writes",
+		"Clients skip their question for tools that only read.", "Ask for it by name in the client, and tell its author.", false},
+	{"TOOL-SHADOW", Warning, "a tool of one name in two servers of a client",
+		"A model may call the one and mean the other, and a rule for the name may be for either.", "Switch one of the two off, or allow it by server and name.", false},
 
 	// What runs
 	{"SECRET-INLINE", Warning, "a credential written into the file",
