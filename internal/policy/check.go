@@ -75,7 +75,7 @@ func (p *Predicate) implies(q *Predicate) bool {
 	switch {
 	case q.Absent != p.Absent:
 		return false
-	case q.MaxBytes != nil && !values && (p.MaxBytes == nil || *p.MaxBytes > *q.MaxBytes),
+	case q.MaxBytes != nil && (p.MaxBytes == nil || *p.MaxBytes > *q.MaxBytes),
 		len(q.PathUnder) > 0 && !within(p.PathUnder, q.PathUnder, Under),
 		len(q.PathGlob) > 0 && !within(p.PathGlob, q.PathGlob, func(a, b PathGlob) bool { return a.text == b.text }),
 		len(q.URLHost) > 0 && !values && !within(p.URLHost, q.URLHost, func(a, b Host) bool { return b.covers(a) }),
