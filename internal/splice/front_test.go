@@ -1,8 +1,12 @@
 package splice
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 )
 
 func TestPrependAndChop(t *testing.T) {
@@ -264,4 +268,55 @@ func FuzzFront(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The tree of a YAML text says what the decoder reads, with anchors and merge keys filled in.
+func FuzzYAML(f *testing.F) {
+	for _, text := range []string{
+		"a: &x {b: 1, c: [~, yes, 0300]}\nd:\n  <<: *x\n  b: 2\ne: *x\n", "- |\n  a\n- 'b'\n- \"\\u0041\"\n- >-\n  c\n  d\n", "<<: {a: 1}\nb: {<<: [{c: 1}, {c: 2, d: 3}]}\n",
+		"a: 1\n...\n", "%YAML 1.1\n---\na: !!str 1\n", "? a\n: b\n", "a:\n", "\ufeffa: 1\r\n", "{a: 1, ? b, c}", "a: \"x\\\n y\"\n",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 1<<12 {
+			return
+		}
+		d, err := Parse([]byte(text), YAML)
+		if err != nil {
+			if e, ok := err.(*Error); !ok || e.Pos.Line < 1 || e.Pos.Column < 1 {
+				t.Fatalf("an error without a place: %#v", err)
+			}
+			return
+		}
+		var like any
+		if err := yaml.Unmarshal([]byte(text), &like); err != nil || !onlyNames(like) {
+			return // it knows rules for values that do not bear on where they stand
+		}
+		if diff := cmp.Diff(like, plain(t, d.root, like), equalNaN); diff != "" {
+			t.Fatalf("the tree of %q differs from what the decoder reads (-decoder +tree):\n%s", text, diff)
+		}
+		for _, p := range places(d.root) {
+			if v, _ := d.Find(p); v.form == written && v.end >= 0 && (v.start < 0 || v.end > len(d.text) || v.start > v.end) {
+				t.Fatalf("%s stands at %d to %d of %d", p, v.start, v.end, len(d.text))
+			}
+		}
+	})
+}
+
+// onlyNames reports whether every name in what the decoder reads is text.
+func onlyNames(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, item := range v {
+			if !onlyNames(item) {
+				return false
+			}
+		}
+	case map[any]any:
+		return false
+	case []any:
+		return !slices.ContainsFunc(v, func(item any) bool { return !onlyNames(item) })
+	}
+	return true
 }
