@@ -85,7 +85,7 @@ var effects = []struct {
 		"listening",
 		[]string{"net.Listen", "net.ListenConfig", "net.ListenPacket", "net.ListenTCP", "net.ListenUDP", "net.ListenUnix",
 			"net.ListenUnixgram", "net/http.ListenAndServe", "net/http.ListenAndServeTLS", "net/http.Server"},
-		[]string{"internal/egress", "internal/streamable", "internal/oauth/login.go", forTests}, // the browser comes back
+		[]string{"internal/approval", "internal/egress", "internal/streamable", "internal/oauth/login.go", forTests}, // the browser comes back
 	},
 	{
 		"opening files by path",
@@ -98,6 +98,7 @@ var effects = []struct {
 			"internal/calllog", "internal/config", "internal/consent", "internal/cli", "internal/pin", // our own
 			"internal/oauth/oauth.go",          // logins
 			"internal/statefile",               // written as a whole
+			"internal/approval",                // grants, and where guards are reached
 			"internal/clientconf",              // the files of clients
 			"internal/demo", "internal/verify", // their workspaces
 			"internal/launch/needs.go",          // the first lines of programs

@@ -140,7 +140,6 @@ and see what happened with ` + "`rootbound log`" + `. Without a command it says 
 	root.AddCommand(a.runCommand(), a.loginCommand(), a.learnCommand(), a.fsCommand(), a.approveCommand(), a.demoCommand(), a.rootsCommand(), a.configCommand(), a.logCommand(), a.whyCommand(), a.pinsCommand(), a.wrapCommand(), a.unwrapCommand(), a.purgeCommand(), a.doctorCommand(), a.verifyCommand(), a.versionCommand())
 	root.AddCommand(a.policyCommand())
 	root.AddCommand(a.shortcuts()...)
-	root.AddCommand(a.policyCommand())
 	root.SetHelpCommandGroupID(groupLook)
 	root.SetCompletionCommandGroupID(groupConfig)
 	root.InitDefaultHelpCmd()
