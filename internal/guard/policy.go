@@ -175,6 +175,9 @@ func (g *Guard) Try(tool string, args []byte) (policy.Call, policy.Decision) {
 	v := g.judgeArgs(found, r.Roots)
 	r.Trail.Add(exchange.Note{Stage: "paths", Detail: detail{judged: v.Judged}})
 	c, d := g.decide(r, nil)
+	if d.Verdict == policy.Allow {
+		d = g.policy.Load().Rules.Explain(c)
+	}
 	if refused := v.Refused(); len(refused) > 0 {
 		j := refused[0]
 		d = policy.Decision{Rule: "the roots", Default: true, Reason: visible(j.Pointer) + " leads to " + visible(j.Place.Path) + ", which is " + j.Refusal.String()}

@@ -140,7 +140,7 @@ func (p *Policy) Outlook(c Call) (Verdict, string) {
 		}
 	}
 	for _, group := range its.upper {
-		for _, r := range group {
+		for _, r := range group.rules {
 			if r.Effects.Has(c.Effect) && !certain {
 				harder(r)
 				certain = len(r.Args) == 0
@@ -150,7 +150,7 @@ func (p *Policy) Outlook(c Call) (Verdict, string) {
 	if !certain {
 		return Deny, "no rule"
 	}
-	for _, r := range its.lower {
+	for _, r := range its.lower.rules {
 		if r.Effects.Has(c.Effect) {
 			harder(r)
 		}
@@ -290,7 +290,7 @@ func (p *Predicate) speaksOf(place *Path, url string) bool {
 	switch {
 	case place != nil && len(p.PathUnder) > 0 && underAny(p.PathUnder, place) != none,
 		place != nil && slices.ContainsFunc(p.PathGlob, func(g PathGlob) bool { return g.match(place) }),
-		place == nil && len(p.URLHost) > 0 && onHost(p.URLHost, url) != none:
+		place == nil && len(p.URLHost) > 0 && locate(url).on(p.URLHost) != none:
 		return true
 	}
 	return p.Not != nil && p.Not.speaksOf(place, url)

@@ -100,7 +100,7 @@ func (f *finder) add(at []string, value []byte, exact bool) {
 		b.WriteByte('/')
 		b.WriteString(escape.Replace(e))
 	}
-	f.list = append(f.list, occurrence{b.String(), value, exact})
+	f.list = append(f.list, occurrence{at: b.String(), value: value, exact: exact})
 }
 
 var (

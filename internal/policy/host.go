@@ -71,37 +71,50 @@ func (h Host) covers(o Host) bool {
 // schemePorts are the ports of URLs that name none.
 var schemePorts = map[string]string{"http": "80", "ws": "80", "https": "443", "wss": "443", "ftp": "21"}
 
-// onHost reports whether the host of a URL is one of hosts. What two parsers could read differently is some.
-func onHost(hosts []Host, text string) truth {
+// location is what is read of a URL, or of what may be one.
+type location struct {
+	name, port string
+	// certain: it is a URL, and every reader finds this host, or none where the name is empty. Readable: it is none, and who makes
+	// one of it finds this host.
+	certain, readable bool
+}
+
+// locate reads a URL. What two readers could read differently is neither certain nor readable.
+func locate(text string) location {
 	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '\\' }) {
-		return some
+		return location{}
 	}
 	certain := true
 	if !strings.Contains(text, "://") {
 		if before, _, ok := strings.Cut(text, ":"); ok && schemePorts[strings.ToLower(before)] != "" || strings.HasPrefix(text, "/") {
-			return some // "https:example.com", "//example.com"
+			return location{} // "https:example.com", "//example.com"
 		}
 		text, certain = "https://"+text, false
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.User != nil || strings.Contains(u.Host, "%") || u.Opaque != "" {
+		return location{}
+	}
+	l := location{name: hostName(u), port: u.Port(), certain: certain, readable: !certain}
+	if l.port == "" {
+		l.port = schemePorts[u.Scheme]
+	}
+	if l.name != "" && (!plain(l.name) || oddAddress(l.name)) { // "file:///x" has none
+		return location{}
+	}
+	if address, err := netip.ParseAddr(l.name); err == nil {
+		l.name = address.String()
+	}
+	return l
+}
+
+// on reports whether l is on one of hosts.
+func (l location) on(hosts []Host) truth {
+	if !l.certain && !l.readable {
 		return some
 	}
-	name, port := hostName(u), u.Port()
-	if port == "" {
-		port = schemePorts[u.Scheme]
-	}
-	if name == "" {
-		return is(false) // "file:///x" has none
-	}
-	if !plain(name) || oddAddress(name) {
-		return some
-	}
-	if address, err := netip.ParseAddr(name); err == nil {
-		name = address.String()
-	}
-	t := is(slices.ContainsFunc(hosts, func(h Host) bool { return h.match(name, port) }))
-	if !certain {
+	t := is(l.name != "" && slices.ContainsFunc(hosts, func(h Host) bool { return h.match(l.name, l.port) }))
+	if !l.certain {
 		t = t.within()
 	}
 	return t

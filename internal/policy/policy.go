@@ -154,7 +154,7 @@ type Policy struct {
 // New makes a policy. The rules may not be changed afterwards.
 func New(l Layers) *Policy { return &Policy{l, newIndex(l)} }
 
-// Decide decides.
+// Decide decides. Where a call goes on it says which rule decided, and no more: Explain does.
 func (p *Policy) Decide(c Call) Decision {
 	if p == nil || p.index == nil {
 		return Decision{Rule: "no policy", Reason: "there is no policy"}
@@ -167,14 +167,14 @@ func (p *Policy) Decide(c Call) Decision {
 	}
 	e := &evaluation{call: &c}
 	its := p.index.of(c.Server, c.Tool)
-	d := Decision{Rule: "no rule", Reason: "no rule is for it", Default: true, Change: allowRule(&c)}
-	for i, group := range its.upper {
-		if r := first(group, e); r != nil {
+	d := Decision{Rule: "no rule", Reason: "no rule is for it", Default: true}
+	for i := range its.upper {
+		if r := its.upper[i].first(e); r != nil {
 			d = decide(r, &c, i > 0)
 			break
 		}
 	}
-	if r := first(its.lower, e); r != nil {
+	if r := its.lower.first(e); r != nil {
 		if h := decide(r, &c, false); h.Verdict < d.Verdict || h.Verdict == d.Verdict && h.Remember < d.Remember {
 			d = h
 		}
@@ -185,19 +185,26 @@ func (p *Policy) Decide(c Call) Decision {
 	return d
 }
 
-// first is the first rule of those that is for the call.
-func first(rules []*Rule, e *evaluation) *Rule {
-	for _, r := range rules {
-		if r.applies(e) {
-			return r
+// Explain is Decide with why and what would change it, whatever is decided.
+func (p *Policy) Explain(c Call) Decision {
+	d := p.Decide(c)
+	if d.Verdict != Allow || d.Granted {
+		return d
+	}
+	if i := slices.IndexFunc(p.all(), func(r *Rule) bool { return r.At == d.Rule }); i >= 0 {
+		if r := p.all()[i]; r.Reason != "" {
+			d.Reason = r.Reason
+		} else {
+			d.Reason = r.because(&c)
 		}
 	}
-	return nil
+	d.Change = fmt.Sprintf("a [[rule]] with match = { %s } and verdict = \"ask\" or \"deny\"", matching(&c))
+	return d
 }
 
 func decide(r *Rule, c *Call, byDefault bool) Decision {
 	d := Decision{Verdict: r.Verdict, Rule: r.At, Reason: r.Reason, Default: byDefault}
-	if d.Reason == "" {
+	if d.Reason == "" && r.Verdict != Allow {
 		d.Reason = r.because(c)
 	}
 	switch r.Verdict {
@@ -215,8 +222,6 @@ func decide(r *Rule, c *Call, byDefault bool) Decision {
 		}
 	case Deny:
 		d.Change = "the rule at " + r.At
-	case Allow:
-		d.Change = fmt.Sprintf("a [[rule]] with match = { %s } and verdict = \"ask\" or \"deny\"", matching(c))
 	}
 	return d
 }

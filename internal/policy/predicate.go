@@ -74,24 +74,40 @@ func both(list ...truth) truth {
 type evaluation struct {
 	call  *Call
 	found map[string]found // by the name of the argument
+	urls  map[string]location
+}
+
+// location reads a URL, once.
+func (e *evaluation) location(text string) location {
+	l, done := e.urls[text]
+	if !done {
+		l = locate(text)
+		if e.urls == nil {
+			e.urls = map[string]location{}
+		}
+		e.urls[text] = l
+	}
+	return l
 }
 
 // occurrence is a value that an argument's name is for.
 type occurrence struct {
 	at    string // JSON pointer
 	value []byte
-	exact bool // its name is in the same letters
+	exact bool    // its name is in the same letters
+	text  *string // decoded, where it was a string and is needed again
+}
+
+// string decodes a value that is a string.
+func (o *occurrence) string() (string, bool) {
+	if o.text != nil {
+		return *o.text, true
+	}
+	return text(o.value)
 }
 
 func (e *evaluation) argument(a *Arg) truth {
-	f, done := e.found[a.Name]
-	if !done {
-		f = find(e.call.Args, a.Name)
-		if e.found == nil {
-			e.found = map[string]found{}
-		}
-		e.found[a.Name] = f
-	}
+	f := e.find(a.Name)
 	list := f.list
 	switch {
 	case f.deeper:
@@ -117,11 +133,30 @@ func (e *evaluation) argument(a *Arg) truth {
 	return t
 }
 
+// find finds an argument, once.
+func (e *evaluation) find(name string) found {
+	f, done := e.found[name]
+	if done {
+		return f
+	}
+	f = find(e.call.Args, name)
+	for i := range f.list {
+		if s, ok := text(f.list[i].value); ok {
+			f.list[i].text = &s
+		}
+	}
+	if e.found == nil {
+		e.found = map[string]found{}
+	}
+	e.found[name] = f
+	return f
+}
+
 // holds reports how much of a value is as p says.
 func (p *Predicate) holds(e *evaluation, o occurrence) truth {
 	t := all
 	if p.MaxBytes != nil {
-		t = is(size(o.value) <= *p.MaxBytes)
+		t = is(size(&o) <= *p.MaxBytes)
 	}
 	if p.Not != nil {
 		t = min(t, all-p.Not.holds(e, o))
@@ -164,7 +199,7 @@ func (p *Predicate) each(e *evaluation, o occurrence, depth int) truth {
 func (p *Predicate) one(e *evaluation, o occurrence) truth {
 	t := all
 	if len(p.OneOf) > 0 {
-		t = oneOf(p.OneOf, o.value)
+		t = oneOf(p.OneOf, &o)
 	}
 	if len(p.PathUnder) > 0 || len(p.PathGlob) > 0 {
 		t = min(t, p.path(e, o))
@@ -172,7 +207,7 @@ func (p *Predicate) one(e *evaluation, o occurrence) truth {
 	if p.Regex == nil && len(p.URLHost) == 0 {
 		return t
 	}
-	text, ok := text(o.value)
+	text, ok := o.string()
 	if !ok {
 		return t.within() // a server may make a text of it
 	}
@@ -180,7 +215,7 @@ func (p *Predicate) one(e *evaluation, o occurrence) truth {
 		t = min(t, is(p.Regex.re.MatchString(text)))
 	}
 	if len(p.URLHost) > 0 {
-		t = min(t, onHost(p.URLHost, text))
+		t = min(t, e.location(text).on(p.URLHost))
 	}
 	return t
 }
@@ -251,11 +286,11 @@ func text(value []byte) (string, bool) {
 	return s, err == nil
 }
 
-func size(value []byte) int {
-	if s, ok := text(value); ok {
+func size(o *occurrence) int {
+	if s, ok := o.string(); ok {
 		return len(s)
 	}
-	return len(value)
+	return len(o.value)
 }
 
 // Regex is a regular expression (RE2) for a whole text, in which "." is any character.
@@ -285,10 +320,10 @@ type Value struct {
 }
 
 // oneOf is some where a server could read the value as one of the list.
-func oneOf(list []Value, value []byte) truth {
-	s, quoted := text(value)
+func oneOf(list []Value, o *occurrence) truth {
+	s, quoted := o.string()
 	if !quoted {
-		s = string(value)
+		s = string(o.value)
 	}
 	t := none
 	for _, v := range list {

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -187,7 +188,7 @@ func TestHosts(t *testing.T) {
 		"":                                        none,
 		"no url at all":                           some,
 	} {
-		if got := onHost(list, text); got != want {
+		if got := locate(text).on(list); got != want {
 			t.Errorf("%q: got %v, want %v", text, got, want)
 		}
 	}
@@ -332,7 +333,7 @@ func FuzzDecide(f *testing.F) {
 	p := New(Layers{Rules: rules[:len(rules)/2], Lower: rules[len(rules)/2:]})
 	f.Fuzz(func(t *testing.T, tool, args, path string) {
 		c := Call{Tool: tool, Args: []byte(args), Effect: Effect(len(args) % 4), Paths: []Path{leads("/p", path)}}
-		d := p.Decide(c)
+		d := p.Explain(c)
 		if d.Reason == "" || d.Rule == "" {
 			t.Errorf("a decision without a reason: %+v", d)
 		}
@@ -340,4 +341,56 @@ func FuzzDecide(f *testing.F) {
 			t.Errorf("%+v, and then %+v", d, again)
 		}
 	})
+}
+
+// Many rules are not looked at one after the other, and decide as if they were.
+func TestIndex(t *testing.T) {
+	rules := someRules(t)
+	for i := range 40 { // some that are found by what a call has, among them numbers
+		for j, p := range []Predicate{
+			{OneOf: []Value{{fmt.Sprint(i), i%2 == 0}, {"x" + fmt.Sprint(i), false}}}, {PathUnder: []string{fmt.Sprintf("/srv/%c", 'a'+i%3)}},
+			{URLHost: hosts(t, fmt.Sprintf("%c.example.com", 'a'+i%26))},
+		} {
+			rules = append(rules, &Rule{Args: []Arg{{Name: []string{"p", "/p"}[i%2], Predicate: p}}, Effects: Of(Effect(1 + (i+j)%3))})
+		}
+	}
+	calls := append(someCalls(), Call{Tool: "c", Effect: Delete, Args: []byte(`{"p":"x"}`), Paths: []Path{{Arg: "/p", Resolved: "/srv", Root: "/srv", Need: roots.Delete}}})
+	for _, v := range []string{`"3"`, `3`, `3.0`, `"x7"`, `"3e0"`, `"https://c.example.com:8443"`} {
+		calls = append(calls, Call{Tool: "c", Effect: Write, Args: []byte(`{"p":` + v + `}`)}, Call{Tool: "c", Effect: Read, Args: []byte(`{"p":[` + v + `]}`)})
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	decided := 0
+	for range 30 {
+		var some []*Rule
+		for i, r := range rules {
+			if random.IntN(4) == 0 && len(r.Args) > 0 {
+				r := *r
+				r.At, r.Verdict = fmt.Sprint(i), Verdict(random.IntN(3))
+				some = append(some, &r)
+			}
+		}
+		p := New(Layers{Rules: some})
+		for i := range calls {
+			c := calls[i]
+			var want *Rule
+			for v := Deny; v <= Allow && want == nil; v++ {
+				for _, r := range some {
+					if r.Verdict == v && r.matches(c.Server, c.Tool) && r.applies(&evaluation{call: &c}) {
+						want = r
+						break
+					}
+				}
+			}
+			got := p.Decide(c)
+			switch {
+			case want == nil && got.Rule != "no rule", want != nil && got.Rule != want.At:
+				t.Fatalf("%s %s %v: decided by %q, want %v", c.Tool, c.Args, c.Paths, got.Rule, want)
+			case want != nil:
+				decided++
+			}
+		}
+	}
+	if decided < 1000 {
+		t.Errorf("only %d calls were decided by a rule", decided)
+	}
 }
