@@ -3,6 +3,7 @@ package clientconf
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Syntax is a way to write a variable.
@@ -41,21 +42,23 @@ type Reference struct {
 }
 
 // references are tried in this order at each place: what is longer and says more comes first.
-var references = regexp.MustCompile(`` +
-	`(?P<secrets>\$\{\{[^{}]*\}\})` +
-	`|(?P<mustache>\{\{[^{}]*\}\})` +
-	`|(?P<braces>\$\{[^{}]*\})` +
-	`|(?P<curly>\{(?:env|file):[^{}]*\})` +
-	`|(?P<substitution>\$\([^()]*\))` +
-	`|(?P<macro>\$[A-Z][A-Z0-9_]*\$)` +
-	`|(?P<dollar>\$[A-Za-z_][A-Za-z0-9_]*)` +
-	`|(?P<percent>%[A-Za-z_][A-Za-z0-9_()]*%)`)
+var references = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`` +
+		`(?P<secrets>\$\{\{[^{}]*\}\})` +
+		`|(?P<mustache>\{\{[^{}]*\}\})` +
+		`|(?P<braces>\$\{[^{}]*\})` +
+		`|(?P<curly>\{(?:env|file):[^{}]*\})` +
+		`|(?P<substitution>\$\([^()]*\))` +
+		`|(?P<macro>\$[A-Z][A-Z0-9_]*\$)` +
+		`|(?P<dollar>\$[A-Za-z_][A-Za-z0-9_]*)` +
+		`|(?P<percent>%[A-Za-z_][A-Za-z0-9_()]*%)`)
+})
 
 // References returns the variables that a text refers to, whichever client would fill them in.
 func References(text string) []Reference {
 	var list []Reference
-	names := references.SubexpNames()
-	for _, m := range references.FindAllStringSubmatchIndex(text, -1) {
+	names := references().SubexpNames()
+	for _, m := range references().FindAllStringSubmatchIndex(text, -1) {
 		r := Reference{Start: m[0], End: m[1]}
 		all := text[m[0]:m[1]]
 		for i := 1; i < len(names); i++ {
@@ -181,7 +184,9 @@ func (h Host) value(r Reference) (string, bool) {
 	return "", false
 }
 
-var credential = regexp.MustCompile(`(?i)^\s*(?:bearer|basic|token|apikey)?\s*$`)
+var credential = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^\s*(?:bearer|basic|token|apikey)?\s*$`)
+})
 
 // literal reports whether a text says anything by itself.
 func literal(text string) bool {
@@ -192,5 +197,5 @@ func literal(text string) bool {
 		done = r.End
 	}
 	b.WriteString(text[done:])
-	return !credential.MatchString(b.String())
+	return !credential().MatchString(b.String())
 }

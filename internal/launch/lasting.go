@@ -4,9 +4,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 )
 
-var versioned = regexp.MustCompile(`(?i)^v?\d+\.\d+[\w.+-]*$|[-_@]v?\d+\.\d+\.\d+[\w.+-]*$`)
+var versioned = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^v?\d+\.\d+[\w.+-]*$|[-_@]v?\d+\.\d+\.\d+[\w.+-]*$`)
+})
 
 // Lasting reports whether a program that is installed at path is likely to be there after its next version is: not so in a
 // directory for temporary files, of a package runner's cache, or with a version in its name, as package managers have them.
@@ -19,7 +22,7 @@ func Lasting(path, temp string) bool {
 	parts := strings.Split(slashed(filepath.Dir(path)), "/")
 	for i, part := range parts {
 		switch {
-		case versioned.MatchString(part), part == "_npx", strings.HasPrefix(part, "go-build"):
+		case versioned().MatchString(part), part == "_npx", strings.HasPrefix(part, "go-build"):
 			return false
 		case part == "store" && i > 0 && parts[i-1] == "nix":
 			return false

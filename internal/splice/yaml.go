@@ -5,8 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -39,15 +38,12 @@ func (d *Doc) parseYAML() {
 	}
 }
 
-var yamlLine = regexp.MustCompile(`^line (\d+): `)
-
 // yamlFault says where the library's error is, which names a line at most.
 func (d *Doc) yamlFault(err error) *Error {
 	msg := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 1
-	if m := yamlLine.FindStringSubmatch(msg); m != nil {
-		line, _ = strconv.Atoi(m[1])
-		msg = msg[len(m[0]):]
+	if _, err := fmt.Sscanf(msg, "line %d:", &line); err == nil {
+		_, msg, _ = strings.Cut(msg, ": ")
 	}
 	at := d.offset(line, 1)
 	var fault Fault
@@ -358,13 +354,10 @@ func (d *Doc) yamlDelete(parent *Value, name string) ([]patch, error) {
 	return nil, &Error{Pos: parent.Pos, Msg: fmt.Sprintf("%q comes from an anchor: edit it there", name)}
 }
 
-// quoteKey writes a name of YAML.
+// quoteKey writes a name of YAML: without quotes where it is no word that means something.
 func quoteKey(name string) string {
-	if yamlPlain.MatchString(name) {
-		return name
+	if len(name) > 3 && (name[0] == '_' || name[0] >= 'A') && !slices.Contains([]string{"true", "false", "null"}, strings.ToLower(name)) {
+		return tomlKey(name)
 	}
 	return quote(name)
 }
-
-// yamlPlain is what needs no quotes as a name of YAML, and is none of the words that mean something.
-var yamlPlain = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{3,}$`)
