@@ -96,6 +96,17 @@ func (a *app) runRemote(ctx context.Context, f config.Flags, plan *config.Plan, 
 	if ln != nil {
 		defer ln.Close()
 	}
+	if plan.ForwardAuthorization.Value {
+		switch {
+		case ln == nil:
+			return withHint(fmt.Errorf("%s: handing on the Authorization of clients: a client on standard input has none", plan.ForwardAuthorization.Origin), "add --listen HOST:PORT")
+		case clients.Token != "":
+			return fmt.Errorf("%s: handing on the Authorization of clients: it is the token for this guard (--auth-token-file), which no other server may get", plan.ForwardAuthorization.Origin)
+		case header.Get("Authorization") != "":
+			return fmt.Errorf("%s: handing on the Authorization of clients: %s gives one for all", plan.ForwardAuthorization.Origin, plan.Headers.Origin)
+		}
+		auth = nil // or who shows nothing would be let in as us
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	layers := []string{"checked"}
@@ -124,9 +135,13 @@ func (a *app) runRemote(ctx context.Context, f config.Flags, plan *config.Plan, 
 		p := &post{}
 		var remote *transport.Remote
 		remote = transport.NewRemote(func(again func()) (transport.Link, error) {
-			return streamable.Dial(streamable.DialOptions{
+			o := streamable.DialOptions{
 				URL: u, Header: header, Auth: auth, Agent: "rootbound/" + version(), Again: again, Report: r.report, Note: r.note,
-			}), nil
+			}
+			if plan.ForwardAuthorization.Value {
+				o.Forwarded = remote.Shown
+			}
+			return streamable.Dial(o), nil
 		}, transport.ProcessOptions{
 			Strict: plan.StrictProtocol.Value, Report: r.report, Note: r.note, Memory: a.eras(r.runs, r.report),
 			Again:    func(m *wire.Message) bool { return p.guard.Again(m) },

@@ -40,6 +40,8 @@ type Request struct {
 	Roots roots.Set
 	// Held is what stages left with the interim outcome that this request is the retry of, else nil.
 	Held Held
+	// Shown is what the client showed with the message to say who it is: its Authorization over HTTP, "" on stdio. It is a secret.
+	Shown string
 	// Trail collects what the stages decided, for the log. The log stage sets it.
 	Trail *Trail
 }

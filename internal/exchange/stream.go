@@ -15,6 +15,14 @@ type Stream interface {
 	Open() bool
 }
 
+// Shown is what a client showed with the message of a stream to say who it is.
+func Shown(s Stream) string {
+	if s, ok := s.(interface{ Shown() string }); ok {
+		return s.Shown()
+	}
+	return ""
+}
+
 // OnLine returns the stream of all messages of a client that has one line for them. Whoever serves the line sees that it
 // failed.
 func OnLine(w *wire.Writer) Stream { return line{w} }

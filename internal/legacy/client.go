@@ -119,7 +119,7 @@ func (c *Client) request(m *wire.Message, on exchange.Stream, b *batch) {
 	if m.Method() == "initialize" {
 		c.client(m)
 	}
-	c.next.Handle(k.ctx, &exchange.Request{Msg: m, Caller: k, Session: c.session}, func(o exchange.Outcome) {
+	c.next.Handle(k.ctx, &exchange.Request{Msg: m, Caller: k, Session: c.session, Shown: exchange.Shown(on)}, func(o exchange.Outcome) {
 		k.end(m.Method(), o)
 	})
 }

@@ -161,7 +161,7 @@ func (c *Client) request(m *wire.Message, on exchange.Stream) {
 		m = m.WithParams(wire.DeleteMember(wire.DeleteMember(m.Params(), "requestState"), "inputResponses"))
 		state = ""
 	}
-	r := &exchange.Request{Msg: m, Era: exchange.Modern, Session: c.session}
+	r := &exchange.Request{Msg: m, Era: exchange.Modern, Session: c.session, Shown: exchange.Shown(on)}
 	if strings.HasPrefix(state, sealedPrefix) {
 		v, err := c.sealer.open(state, digest(m))
 		if err != nil {

@@ -78,6 +78,14 @@ func (s *Server) Disconnect(out *wire.Writer, why error) { s.line.Disconnect(out
 // Idle is closed when the server has nothing left to answer but subscriptions.
 func (s *Server) Idle() <-chan struct{} { return s.line.Empty() }
 
+// Request returns what was sent under an id in the form of wire.IDKey and is not answered, nil when there is nothing.
+func (s *Server) Request(key string) *exchange.Request {
+	if p := s.line.Get(key); p != nil {
+		return p.Req
+	}
+	return nil
+}
+
 // Has reports whether something was sent under an id in the form of wire.IDKey and is not answered.
 func (s *Server) Has(key string) bool { return s.line.Has(key) }
 

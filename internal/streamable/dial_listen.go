@@ -122,7 +122,9 @@ func (l *Link) heard(data []byte) {
 
 // fetch sends a request of ours for p, and returns its answer.
 func (l *Link) fetch(p *post, m *wire.Message) (*wire.Message, error) {
-	resp, err := l.do(p.ctx, l.request(m, session{}))
+	r := l.request(m, session{})
+	r.key = p.key
+	resp, err := l.do(p.ctx, r)
 	if err != nil {
 		return nil, err
 	}

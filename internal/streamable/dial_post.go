@@ -272,6 +272,7 @@ func (l *Link) broken(p *post, s session, last string, retry time.Duration, why 
 		case stateless(p.m) && repeatable[p.m.Method()]:
 			p.as = p.m.WithID(exchange.NewID())
 			r = l.request(p.as, s)
+			r.key = p.key
 		case !stateless(p.m) && last != "" && p.m.Method() != "initialize":
 			r = request{method: http.MethodGet, session: s.id, revision: s.revision, lastEvent: last, key: p.key}
 		default:

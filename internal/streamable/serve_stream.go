@@ -41,6 +41,7 @@ type stream struct {
 	gone    bool // nobody reads it any more
 	stalled bool // who reads it does not
 	writer  *http.Request
+	shown   string        // by who sent the message
 	changed chan struct{} // the writer has something to look at
 	room    chan struct{} // less is waiting
 }
@@ -193,6 +194,9 @@ func (s *stream) spent() bool {
 func (s *stream) attach(r *http.Request, behind int) {
 	s.mu.Lock()
 	s.writer = r
+	if s.shown == "" && behind < 0 {
+		s.shown = r.Header.Get("Authorization")
+	}
 	if behind >= 0 {
 		s.sent = min(max(behind, s.first-1), s.first+len(s.items)-1)
 		s.waiting = 0
@@ -202,6 +206,13 @@ func (s *stream) attach(r *http.Request, behind int) {
 	}
 	s.mu.Unlock()
 	signal(s.changed) // whoever wrote before stops
+}
+
+// Shown is what the client showed to say who it is.
+func (s *stream) Shown() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shown
 }
 
 // detach says that r does not write any more. A stream that had not begun cannot be come back to.

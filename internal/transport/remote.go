@@ -1,11 +1,14 @@
 package transport
 
 import (
+	"context"
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/wire"
 )
 
@@ -21,7 +24,33 @@ type Link interface {
 }
 
 // Remote is a server on another machine: a handler that makes a link with the first request. It is safe for concurrent use.
-type Remote struct{ server }
+type Remote struct {
+	server
+	shown atomic.Pointer[string] // by the client of the session, last
+}
+
+// Handle implements exchange.Handler.
+func (p *Remote) Handle(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+	if r.Era == exchange.Legacy && r.Shown != "" {
+		p.shown.Store(&r.Shown)
+	}
+	p.server.Handle(ctx, r, reply)
+}
+
+// Shown is what a client showed with the request that was sent under an id in the form of wire.IDKey; for everything else what the
+// client of the session showed last.
+func (p *Remote) Shown(key string) string {
+	if r := p.modern.Request(key); r != nil {
+		return r.Shown
+	}
+	if r := p.legacy.Request(key); r != nil && r.Shown != "" {
+		return r.Shown
+	}
+	if shown := p.shown.Load(); shown != nil {
+		return *shown
+	}
+	return ""
+}
 
 // NewRemote returns a remote that has no link yet. Dial makes one, and does not wait for the server. The link calls again when
 // the server has forgotten its session: then the handshake is said once more, and what else a new session must know. What
