@@ -98,7 +98,7 @@ func (a *app) nothingRuns(dir string, runs []calllog.Run) error {
 	}
 	b.WriteString(`
 
-Next: put one in front of a server, in your client's configuration:
+Next: put one in front of a server, in your client's configuration (` + "`rootbound wrap --all`" + ` shows how):
 
   rootbound run -- npx -y @modelcontextprotocol/server-filesystem ~/project
 

@@ -72,7 +72,7 @@ func (f *File) Draft() (*Draft, error) {
 	}
 	for _, p := range f.Problems {
 		if p.Fatal || p.Kind == Twice {
-			return nil, fmt.Errorf("%s:%s: %s; mend that first", f.Path, p.Pos, p.Msg)
+			return nil, fmt.Errorf("%s:%s: %s; mend that first, `rootbound doctor` says how", f.Path, p.Pos, p.Msg)
 		}
 	}
 	doc, err := splice.Parse(f.src.text, f.Place.Format.Grammar.splice())
