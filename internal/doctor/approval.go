@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/rootbound/rootbound/internal/clientconf"
 	"github.com/rootbound/rootbound/internal/splice"
@@ -48,6 +49,9 @@ func nameWords(name string) []string {
 
 // approval judges what a file says about who approves calls.
 func (x *examiner) approval(f *clientconf.File) {
+	if f.Place.Format.Grammar == clientconf.Shell {
+		x.crush(f)
+	}
 	if f.Dead() || f.Tree == nil {
 		return
 	}
@@ -309,6 +313,24 @@ func (x *examiner) amp(f *clientconf.File) {
 		}
 		if textAt(rule, "action") == "allow" && strings.HasPrefix(tool, "mcp__") && writes(tool) {
 			x.find("APPROVE-WRITE", f, rule.Pos, fmt.Sprintf("The rule for %s allows it for good.", word(tool)), "Write \"ask\".")
+		}
+	}
+}
+
+// crush judges the plain lines "permissions allow TOOL…" of a crushrc.
+func (x *examiner) crush(f *clientconf.File) {
+	n := 0
+	for line := range strings.Lines(string(f.Text())) {
+		n++
+		fields := strings.Fields(line)
+		if len(fields) < 3 || fields[0] != "permissions" || fields[1] != "allow" {
+			continue
+		}
+		for _, tool := range fields[2:] {
+			if rest, ok := strings.CutPrefix(tool, "mcp_"); ok && writes(rest) {
+				at := splice.Pos{Line: n, Column: 1 + utf8.RuneCountInString(line[:strings.Index(line, tool)])}
+				x.find("APPROVE-WRITE", f, at, fmt.Sprintf("The tool %s is allowed for good.", word(tool)), "")
+			}
 		}
 	}
 }

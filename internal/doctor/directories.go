@@ -33,7 +33,7 @@ func (x *examiner) dirsOf(e *entry) []directory {
 	}
 	var list []directory
 	add := func(d launch.Directory) {
-		if d.Arg < 0 || d.Arg >= len(e.Args) || launch.HasPlaceholder(d.Path) {
+		if d.Arg < 0 || d.Arg >= len(e.Args) || launch.HasPlaceholder(d.Path) || len(list) >= most {
 			return
 		}
 		filled, exact := e.client.Expand(d.Path, x.m.Host)

@@ -44,7 +44,7 @@ func ExamineFiles(m Machine, files []*clientconf.File) *Report {
 			continue
 		}
 		x.grammar(f)
-		for _, s := range f.Servers {
+		for _, s := range f.Servers[:min(len(f.Servers), most)] {
 			x.entries = append(x.entries, x.entry(s))
 		}
 	}
@@ -70,9 +70,18 @@ func ExamineFiles(m Machine, files []*clientconf.File) *Report {
 	x.scopes()
 	x.drop()
 	x.servers()
+	for at, n := range x.found {
+		if n > most {
+			x.report.cut = append(x.report.cut, at.file)
+		}
+	}
 	x.report.sort()
 	return x.report
 }
+
+// most is how many servers of a file, directories of a server and findings of a file are looked at: a file may come from
+// anybody, and what comes of it takes time by its square.
+const most = 1000
 
 // examiner is one examination.
 type examiner struct {
@@ -81,7 +90,11 @@ type examiner struct {
 	entries []*entry
 	report  *Report
 	npx     map[string][]string // versions in the cache of npx, by package
+	found   map[place]int       // findings by file
 }
+
+// place is a file as that of a client.
+type place struct{ client, file string }
 
 // entry is a server with what is derived of it.
 type entry struct {
@@ -146,6 +159,12 @@ func (x *examiner) findIn(id string, e *entry, at splice.Pos, what, fix string, 
 }
 
 func (x *examiner) add(f Finding, options []option) {
+	if x.found == nil {
+		x.found = map[place]int{}
+	}
+	if x.found[place{f.Client, f.File}]++; x.found[place{f.Client, f.File}] > most {
+		return
+	}
 	k := kindOf(f.ID)
 	f.Severity, f.Why = k.Severity, k.Why
 	if f.Fix == "" {
@@ -176,19 +195,28 @@ var covered = []struct {
 
 // drop takes out what is covered.
 func (x *examiner) drop() {
-	all := x.report.Findings
-	x.report.Findings = slices.DeleteFunc(slices.Clone(all), func(f Finding) bool {
+	of := map[place][]Finding{}
+	type name struct{ client, server string }
+	shadowed := map[name]bool{} // a name at several levels is one question, wherever it is told
+	for _, f := range x.report.Findings {
+		at := place{f.Client, f.File}
+		of[at] = append(of[at], f)
+		if f.ID == "SCOPE-SHADOW" {
+			shadowed[name{f.Client, f.Server}] = true
+		}
+	}
+	x.report.Findings = slices.DeleteFunc(x.report.Findings, func(f Finding) bool {
 		for _, c := range covered {
 			if c.id != f.ID {
 				continue
 			}
-			for _, g := range all {
-				same := g.File == f.File && g.Client == f.Client && (c.file || g.Server == f.Server)
-				// A name at several levels is one question, wherever it is told.
-				same = same || g.ID == "SCOPE-SHADOW" && g.Client == f.Client && g.Server == f.Server
-				if same && g.ID != f.ID && (c.by == nil && rank(g.Severity) > rank(f.Severity) || slices.Contains(c.by, g.ID)) {
-					return true
-				}
+			if slices.Contains(c.by, "SCOPE-SHADOW") && shadowed[name{f.Client, f.Server}] {
+				return true
+			}
+			if slices.ContainsFunc(of[place{f.Client, f.File}], func(g Finding) bool {
+				return (c.file || g.Server == f.Server) && (c.by == nil && rank(g.Severity) > rank(f.Severity) || slices.Contains(c.by, g.ID))
+			}) {
+				return true
 			}
 		}
 		return false

@@ -27,7 +27,7 @@ var ofProblem = map[clientconf.Kind]string{
 // grammar judges the text of a file.
 func (x *examiner) grammar(f *clientconf.File) {
 	comments := 0
-	for _, p := range f.Problems {
+	for _, p := range f.Problems[:min(len(f.Problems), most)] {
 		id := ofProblem[p.Kind]
 		var options []option
 		fix := ""

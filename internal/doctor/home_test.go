@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/rootbound/rootbound/internal/clientconf"
 )
 
@@ -139,5 +141,52 @@ func BenchmarkExamine(b *testing.B) {
 		if r := Examine(m); len(r.Findings) == 0 {
 			b.Fatal("nothing is found")
 		}
+	}
+}
+
+// A file that somebody made to keep the reader busy is judged as far as it is of use.
+func TestLargeFiles(t *testing.T) {
+	const n = 50_000
+	servers := strings.Repeat(`"f": {"command": "npx", "args": ["~/a"], "Args": 1}, `, n)
+	args := strings.Repeat(`"~/a", `, n)
+	for _, text := range []string{
+		`{"mcpServers": {` + strings.TrimSuffix(servers, ", ") + `}}`,
+		`{"mcpServers": {"f": {"command": "npx", "args": ["@modelcontextprotocol/server-filesystem", ` + strings.TrimSuffix(args, ", ") + `]}}}`,
+		`{"mcpServers": {"f": {"command": "a"}}, "servers": {` + strings.TrimSuffix(servers, ", ") + `}}`,
+	} {
+		c, _ := clientconf.Lookup("claude-code")
+		r := ExamineFiles(elsewhere(), []*clientconf.File{clientconf.ParseAs(c, "/srv/.mcp.json", []byte(text))})
+		if n := len(r.Findings); n == 0 || n > most {
+			t.Errorf("%d findings", n)
+		}
+		var out strings.Builder
+		p := Printer{W: &out}
+		if err := p.Findings(r); err != nil || !strings.Contains(out.String(), "Of /srv/.mcp.json only the first 1000 findings are told.") {
+			t.Errorf("it is not told that there are more, or %v", err)
+		}
+	}
+}
+
+// The Store's Claude Desktop reads its own file on Windows; the other one may say something else.
+func TestTwoPlaces(t *testing.T) {
+	dir := t.TempDir()
+	store := filepath.Join(dir, "AppData", "Local", "Packages", "Claude_abc", "LocalCache", "Roaming", "Claude")
+	plain := filepath.Join(dir, "AppData", "Roaming", "Claude")
+	for at, server := range map[string]string{store: "a", plain: "b"} {
+		if err := os.MkdirAll(at, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		text := `{"mcpServers": {"` + server + `": {"command": "C:\\server.exe"}}}`
+		if err := os.WriteFile(filepath.Join(at, "claude_desktop_config.json"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := Machine{Host: clientconf.Host{Home: dir, OS: "windows"}}
+	r := Examine(m)
+	if diff := cmp.Diff([]string{"FILE-LEGACY"}, ids(r)); diff != "" {
+		t.Fatalf("findings (-want +got):\n%s", diff)
+	}
+	if f := r.Findings[0]; !strings.HasPrefix(f.File, plain) || !strings.Contains(f.What, "Claude_abc") {
+		t.Errorf("the finding is %+v; the file that is not read is in %s", f, plain)
 	}
 }

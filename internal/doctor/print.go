@@ -151,6 +151,7 @@ func (p *Printer) Findings(r *Report) error {
 		places []string
 	}
 	var groups []*group
+	known := map[string]*group{}
 	count := map[Severity]int{}
 	for _, f := range r.Findings {
 		place := p.short(f.File)
@@ -161,15 +162,14 @@ func (p *Printer) Findings(r *Report) error {
 		if f.Server != "" {
 			place += " " + calllog.Visible(f.Server)
 		}
-		i := slices.IndexFunc(groups, func(g *group) bool {
-			return g.ID == f.ID && g.Severity == f.Severity && g.Message == f.Message && g.Fix == f.Fix
-		})
-		if i < 0 {
-			count[f.Severity]++
-			groups = append(groups, &group{f, []string{place}})
-		} else {
-			groups[i].places = append(groups[i].places, place)
+		key := strings.Join([]string{f.ID, string(f.Severity), f.Message, f.Fix}, "\x00")
+		if g, ok := known[key]; ok {
+			g.places = append(g.places, place)
+			continue
 		}
+		count[f.Severity]++
+		known[key] = &group{f, []string{place}}
+		groups = append(groups, known[key])
 	}
 	slices.SortStableFunc(groups, func(a, b *group) int { return rank(b.Severity) - rank(a.Severity) })
 	var b strings.Builder
@@ -178,6 +178,9 @@ func (p *Printer) Findings(r *Report) error {
 		indent := strings.Repeat(" ", len(g.Severity)+len(g.ID)+3)
 		b.WriteString(head + strings.Join(g.places, "\n"+indent) + "\n")
 		fmt.Fprintf(&b, "  %s %s\n  %s %s\n\n", calllog.Visible(g.What), calllog.Visible(g.Why), p.paint(dim, "fix:"), calllog.Visible(g.Fix))
+	}
+	for _, file := range r.cut {
+		fmt.Fprintf(&b, "Of %s only the first %d findings are told.\n", p.short(file), most)
 	}
 	b.WriteString(plural(count[Error], "error") + ", " + plural(count[Warning], "warning"))
 	if n := count[Information]; n > 0 {

@@ -16,6 +16,7 @@ type Report struct {
 	Findings []Finding `json:"findings"`
 
 	clients []clientFacts
+	cut     []string // files of which not all findings are told
 }
 
 // Server is one entry of a configuration.

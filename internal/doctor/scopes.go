@@ -11,15 +11,20 @@ import (
 
 // scopes judges names that are given at several levels, and notes for the table which of them holds.
 func (x *examiner) scopes() {
-	for i, e := range x.entries {
+	type name struct{ client, server string }
+	before := map[name][]*entry{}
+	for _, e := range x.entries {
 		if !e.read() || e.file.Place.Role != clientconf.Servers {
 			continue
 		}
-		for _, o := range x.entries[i+1:] {
-			if o.client != e.client || o.Name != e.Name || !o.read() || o.file.Place.Role != clientconf.Servers || !meet(e, o) {
-				continue
+		n := name{e.client.ID, e.Name}
+		for _, o := range before[n] {
+			if meet(o, e) {
+				x.shadow(o, e)
 			}
-			x.shadow(e, o)
+		}
+		if len(before[n]) < 100 { // projects of one file, mostly
+			before[n] = append(before[n], e)
 		}
 	}
 	for _, f := range x.files {
