@@ -253,11 +253,12 @@ func (a *app) verifyLog(flag string, files []string) error {
 func (a *app) whyCommand() *cobra.Command {
 	var dir, server string
 	cmd := &cobra.Command{
-		Use:     "why CALL-ID|PATH|SYMPTOM",
+		Use:     "why CALL-ID|PATH|HOST|SYMPTOM",
 		Short:   "Tell the story of a refusal, or the cause of a trouble, and what to write",
 		GroupID: groupLook,
-		Long: `Tell the story of a call by the short id that the refusal showed, or of the newest refusals of a path, and the line that would
-allow it.
+		Long: `Tell the story of a call by the short id that the refusal showed, or of the newest refusals of a path: which rule it was, why, and
+the line that would allow it. Of a host, and of a path that was not refused, it is told what holds now, by the configuration:
+whether a root holds it or a confined server reaches it, what the rules say, and what would change that.
 
 Or find the cause of a trouble, by what is configured and logged on this machine. Each server that takes directories is
 followed from the declaration of roots over roots/list and a read outside to the notification of a change, up to the first
@@ -267,6 +268,7 @@ link that fails. The troubles are
 A path of that name is written ./NAME.`,
 		Example: `  rootbound why c7f3a2
   rootbound why ~/.ssh/config
+  rootbound why api.example.com
   rootbound why old-path --server filesystem
   rootbound why "roots/list never appears"`,
 		Args: usageArgs(cobra.ExactArgs(1)),
@@ -293,7 +295,7 @@ A path of that name is written ./NAME.`,
 	return cmd
 }
 
-var errNoStory = errors.New("neither the id of a logged call nor a path that was refused")
+var errNoStory = errors.New("neither the id of a logged call nor a path or a host")
 
 func (a *app) why(flag, what string) error {
 	dir, err := a.dirOf(flag)
@@ -312,6 +314,9 @@ func (a *app) why(flag, what string) error {
 	}
 	if len(stories) == 0 {
 		if err != nil {
+			return err
+		}
+		if err := a.standing(what); !errors.Is(err, errNotAPlace) {
 			return err
 		}
 		return withHint(fmt.Errorf("%q is %w", what, errNoStory), "`rootbound log --denied` lists what was refused")
