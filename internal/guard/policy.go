@@ -60,7 +60,8 @@ func (g *Guard) decide(r *exchange.Request, granted []policy.Grant) (policy.Call
 			return c, policy.Decision{Rule: "the protocol", Reason: "its params have two readings: " + visible(member) + " is another spelling of a member"}
 		}
 	}
-	if len(name) == 0 || name[0] != '"' || len(args) > 0 && args[0] != '{' && string(args) != "null" {
+	object := len(args) == 0 || args[0] == '{' || string(args) == "null" || g.contained // ours says itself what is wrong
+	if len(name) == 0 || name[0] != '"' || !object {
 		return c, policy.Decision{Rule: "the protocol", Reason: "it does not say in the protocol's way what is called"}
 	}
 	c.Effect, c.From = g.effect(p, c.Tool)
