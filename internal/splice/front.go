@@ -77,7 +77,7 @@ func (d *Doc) Chop(p Path, n int) (*Doc, error) {
 	switch {
 	case n < len(v.Items):
 		to = v.Items[n].start
-	case last.end < 0 || v.form == written && v.end < 0:
+	case last.end < 0:
 		return nil, fmt.Errorf("taking from %s: %w", p, &Error{Pos: last.Pos, Msg: "it is not written in one piece"})
 	case v.form == block: // an empty one is not written by indentation
 		from = len(strings.TrimRight(string(d.text[:v.start]), " \t\r\n"))
@@ -91,7 +91,7 @@ func (d *Doc) Chop(p Path, n int) (*Doc, error) {
 			to = at + 1
 		}
 		// Where each item has a line, none is left for nothing.
-		if d.onlyBlanks(v.start+1, from) && d.hasLineEnd(v.start+1, from) && d.onlyBlanks(to, v.end-1) {
+		if v.end > to && d.onlyBlanks(v.start+1, from) && d.hasLineEnd(v.start+1, from) && d.onlyBlanks(to, v.end-1) {
 			from, to = v.start+1, v.end-1
 		}
 	}

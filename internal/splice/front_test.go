@@ -191,7 +191,7 @@ func TestRead(t *testing.T) {
 func FuzzFront(f *testing.F) {
 	for _, text := range []string{
 		`{"a": ["1", {"b": []}], "c": "d"}`, "{ // c\n\"a\": [ // x\n\"1\", ], \"e\": \"\\u0041\" }", "a = [ 1, # x\n 2, ] # y\n[b]\nc = 'd'\n",
-		"a:\n  - b\n  - c: [1, 2]\nd: 'x'\ne: {f: [], g: \"\\u0041\"}\n", "- - a\n  - b\n- &x c\n- *x\n", "a: # c\n- 1\n# d\n- |\n x\n",
+		"{\"\":[#/\n],}", "a:\n  - b\n  - c: [1, 2]\nd: 'x'\ne: {f: [], g: \"\\u0041\"}\n", "- - a\n  - b\n- &x c\n- *x\n", "a: # c\n- 1\n# d\n- |\n x\n",
 	} {
 		for format := range uint8(5) {
 			f.Add(text, format, uint16(1))
