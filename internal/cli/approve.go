@@ -230,7 +230,11 @@ func (a *app) listQuestions(ctx context.Context, asJSON bool) error {
 	}
 	if asJSON {
 		for _, w := range list {
-			if err := json.NewEncoder(a.out).Encode(w.Question); err != nil {
+			line, err := json.Marshal(w.Question)
+			if err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintln(a.out, unseen.JSON(string(line))); err != nil {
 				return err
 			}
 		}

@@ -785,6 +785,26 @@ func TestToolsThatAreAskedForAreMarked(t *testing.T) {
 	}
 }
 
+// A yes that cannot be kept is good for the call that it was said to.
+func TestAYesThatCannotBeKept(t *testing.T) {
+	var warned []string
+	a := newAsked(t, policy.ForTool, func(o *guard.Options) {
+		o.Warn = func(text string) { warned = append(warned, text) }
+		o.Approval.Grants = approval.NewGrants(approval.Store{Path: "/dev/null/grants.json", Lock: "/dev/null/lock"})
+	})
+	c := a.connect(exchange.Legacy, `{}`)
+	c.call("write_file", `{}`)
+	a.answer(approval.Reply{Choice: approval.Choice{Allow: true, Session: true}})
+	if got := c.done(); got != "done" || a.runs() != 1 {
+		t.Errorf("%q, and it ran %d times", got, a.runs())
+	}
+	c.call("write_file", `{}`)
+	a.answer(approval.Reply{})
+	if got := c.done(); !strings.Contains(got, "said no") || !strings.Contains(strings.Join(warned, "\n"), "is good for this call alone") {
+		t.Errorf("%q, after %q", got, warned)
+	}
+}
+
 // What cannot be logged is neither asked nor run.
 func TestAFullDiskIsANo(t *testing.T) {
 	a := newAsked(t, policy.Never, nil)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/rootbound/rootbound/internal/approval"
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/consent"
 	"github.com/rootbound/rootbound/internal/guard"
@@ -80,7 +81,7 @@ func (w *world) set(t *testing.T, specs ...string) roots.Set {
 }
 
 // options are what the first lines of a transcript say: "#! roots A B:ro", "#! mode accept", "#! quiet", "#! strict",
-// "#! pins", "#! results CHECK ACTION", "#! consent A", "#! own A/FILE", "#! elsewhere", "#! default TOOL ARG VALUE"; "#! restart" for a server that can be started
+// "#! pins", "#! paused" with somebody who refuses what waits, "#! results CHECK ACTION", "#! consent A", "#! own A/FILE", "#! elsewhere", "#! default TOOL ARG VALUE"; "#! restart" for a server that can be started
 // again, "#! remote" and "#! remote share" for one on another machine, "#! remote-root DIR"; with "narrowed" one that is when roots are taken away, too; "#! log broken" for a log that takes nothing.
 func (w *world) options(t *testing.T, tr mcptest.Transcript) guard.Options {
 	o := guard.Options{Server: server.Name, Consent: w.consents.Watch(server), Process: pathargs.Process{Dir: w.names["A"], Home: w.names["OUT"]}}
@@ -117,6 +118,8 @@ func (w *world) options(t *testing.T, tr mcptest.Transcript) guard.Options {
 					}
 				}
 			}
+		case "paused":
+			o.Approval = guard.Approval{Desk: refusing(t)}
 		case "quiet":
 			o.Quiet = true
 		case "strict":
@@ -139,6 +142,26 @@ func (w *world) options(t *testing.T, tr mcptest.Transcript) guard.Options {
 		}
 	}
 	return o
+}
+
+// refusing is a desk of a paused guard, at which somebody refuses every call.
+func refusing(t *testing.T) *approval.Desk {
+	desk := approval.NewDesk(approval.DeskOptions{})
+	desk.Pause(true)
+	go func() {
+		for {
+			s, changed := desk.State()
+			for _, q := range s.Questions {
+				desk.Answer(q.ID, approval.Reply{Note: "not now"}, approval.ByTerminal, "somebody")
+			}
+			select {
+			case <-changed:
+			case <-t.Context().Done():
+				return
+			}
+		}
+	}()
+	return desk
 }
 
 // TestTranscripts plays a client and a server around the guard's stages and a real child, and then holds the log to its

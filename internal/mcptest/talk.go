@@ -37,6 +37,7 @@ const TalkFailed = 99
 //	stderr PATTERN      waits for a line on standard error that matches
 //	$ COMMAND           runs a command in a shell, which must succeed
 //	interrupt           sends the command an interrupt, and waits for its end
+//	kill                kills the command, and waits for its end
 //
 // PATTERN is a regular expression in which "." is any character, also the end of a line. ${NAME} is the value of an
 // environment variable; in a pattern it stands for itself.
@@ -247,8 +248,12 @@ func (t *talker) do(verb, rest string) error {
 		text, err := cmd.CombinedOutput()
 		t.out.Write(text)
 		return err
-	case "interrupt":
-		if err := t.cmd.Process.Signal(os.Interrupt); err != nil {
+	case "interrupt", "kill":
+		var signal os.Signal = os.Interrupt
+		if verb == "kill" {
+			signal = os.Kill
+		}
+		if err := t.cmd.Process.Signal(signal); err != nil {
 			return err
 		}
 		for {

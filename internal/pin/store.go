@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf16"
 
 	"github.com/rootbound/rootbound/internal/statefile"
 	"github.com/rootbound/rootbound/internal/unseen"
@@ -202,23 +201,7 @@ func format(entries []Entry) []byte {
 	if err := enc.Encode(f); err != nil {
 		panic("bug: writing pins: " + err.Error()) // the texts are JSON, since they were read as such
 	}
-	text := b.String()
-	if !unseen.Any(text) {
-		return []byte(text)
-	}
-	var out strings.Builder
-	at := 0
-	for f := range unseen.All(text) {
-		out.WriteString(text[at:f.Start])
-		if r1, r2 := utf16.EncodeRune(f.Rune); f.Rune > 0xffff {
-			fmt.Fprintf(&out, `\u%04x\u%04x`, r1, r2)
-		} else {
-			fmt.Fprintf(&out, `\u%04x`, f.Rune)
-		}
-		at = f.End
-	}
-	out.WriteString(text[at:])
-	return []byte(out.String())
+	return []byte(unseen.JSON(b.String()))
 }
 
 // load reads a file. One that is not there has no entries.

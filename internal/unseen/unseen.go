@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -152,6 +153,26 @@ func Describe(s string) string {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(names, ", ")
+}
+
+// JSON returns a JSON text with each character of its strings that is not seen written as an escape: it means the same.
+func JSON(text string) string {
+	if !Any(text) {
+		return text
+	}
+	var b strings.Builder
+	at := 0
+	for f := range All(text) {
+		b.WriteString(text[at:f.Start])
+		if r1, r2 := utf16.EncodeRune(f.Rune); f.Rune > 0xffff {
+			fmt.Fprintf(&b, `\u%04x\u%04x`, r1, r2)
+		} else {
+			fmt.Fprintf(&b, `\u%04x`, f.Rune)
+		}
+		at = f.End
+	}
+	b.WriteString(text[at:])
+	return b.String()
 }
 
 // Visible returns s with each character that is not seen written out.
