@@ -100,7 +100,7 @@ func (a *app) standingPath(label string, plan *config.Plan, path string) {
 		d := plan.Policy.Rules.Explain(policy.Call{Server: plan.Server, Effect: e, Paths: []policy.Path{at}})
 		line("  %-8s  %-5s  %s", e, d.Verdict, printable(d.Rule))
 	}
-	a.standingRules(plan, plan.Policy.Rules.About(plan.Server, &at, ""))
+	a.standingRules(plan.Policy.Rules.About(plan.Server, &at, ""))
 	line("  to change  a [[rule]] with match = { %sargs = { path = { path_under = %q } } }", printable(of(plan)), printable(place.Path))
 }
 
@@ -132,7 +132,7 @@ func (a *app) standingHost(label string, plan *config.Plan, host string) {
 		line("%s: confined, and does not reach it (net, %s)", printable(label), plan.Net.Origin)
 		fix = fmt.Sprintf("net = [\"%s\"], with a port", host)
 	}
-	a.standingRules(plan, plan.Policy.Rules.About(plan.Server, nil, "https://"+host))
+	a.standingRules(plan.Policy.Rules.About(plan.Server, nil, "https://"+host))
 	if fix != "" {
 		line("  to change  %s", printable(fix))
 	}
@@ -147,7 +147,7 @@ func of(plan *config.Plan) string {
 	return fmt.Sprintf("server = %q, ", plan.Server)
 }
 
-func (a *app) standingRules(plan *config.Plan, rules []*policy.Rule) {
+func (a *app) standingRules(rules []*policy.Rule) {
 	for _, r := range rules {
 		fmt.Fprintf(a.out, "    rule      %s (%s)\n", printable(r.String()), printable(r.At))
 	}

@@ -55,11 +55,6 @@ func (g *Guard) decide(r *exchange.Request, granted []policy.Grant) (policy.Call
 	name, _ := wire.Get(r.Msg.Params(), "name")
 	args, _ := wire.Get(r.Msg.Params(), "arguments")
 	c := policy.Call{Server: g.opt.Server, Tool: wire.GetString(r.Msg.Params(), "name"), Args: args, Granted: granted}
-	for member := range wire.Members(r.Msg.Params()) {
-		if member != "name" && member != "arguments" && (pathargs.SameName(member, "name") || pathargs.SameName(member, "arguments")) {
-			return c, policy.Decision{Rule: "the protocol", Reason: "its params have two readings: " + visible(member) + " is another spelling of a member"}
-		}
-	}
 	object := len(args) == 0 || args[0] == '{' || string(args) == "null" || g.contained // ours says itself what is wrong
 	if len(name) == 0 || name[0] != '"' || !object {
 		return c, policy.Decision{Rule: "the protocol", Reason: "it does not say in the protocol's way what is called"}

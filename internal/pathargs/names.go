@@ -137,6 +137,3 @@ func words(s string) []string {
 
 // fold makes one of the letters that a decoder may take for one another ("ſ" and "s", the Kelvin sign and "k").
 func fold(s string) string { return strings.ToLower(strings.ToUpper(s)) }
-
-// SameName reports whether a decoder that ignores case may take a name for want, which is in small letters.
-func SameName(name, want string) bool { return fold(name) == want }
