@@ -249,7 +249,11 @@ func (x *examiner) directories(e *entry) {
 			continue
 		}
 		if wide := x.broad(d.path); wide != "" {
-			x.findIn("ROOT-BROAD", e, d.text.Pos, fmt.Sprintf("The directory %s is %s.", word(d.path), wide), "")
+			fix := ""
+			if p := x.m.Host.Project; p != "" && !x.m.Alone && x.broad(p) == "" && strings.HasPrefix(p, strings.TrimSuffix(d.path, "/")+"/") {
+				fix = fmt.Sprintf("Name the directory that the work is in, such as %s.", word(p))
+			}
+			x.findIn("ROOT-BROAD", e, d.text.Pos, fmt.Sprintf("The directory %s is %s.", word(d.path), wide), fix)
 			continue
 		}
 		if x.m.Alone {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/clientconf"
@@ -75,6 +76,7 @@ func ExamineFiles(m Machine, files []*clientconf.File) *Report {
 			x.report.cut = append(x.report.cut, at.file)
 		}
 	}
+	slices.Sort(x.report.cut)
 	x.report.sort()
 	return x.report
 }
@@ -239,6 +241,20 @@ func words(list []string) string {
 	return strings.Join(quoted, ", ")
 }
 
+// wrapping is the command that puts Rootbound before a server.
+func wrapping(client, server string) string {
+	how := "--write"
+	if c, ok := clientconf.Lookup(client); ok && !c.Writable {
+		how = "--print"
+	}
+	if strings.ContainsFunc(server, func(r rune) bool {
+		return r != '-' && r != '_' && r != '.' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) {
+		server = "'" + strings.ReplaceAll(server, "'", `'\''`) + "'"
+	}
+	return fmt.Sprintf("rootbound wrap %s --server %s %s", client, server, how)
+}
+
 // short is a path as a person reads it.
 func (x *examiner) short(path string) string { return shorten(path, x.m.Host.Home) }
 
@@ -254,16 +270,7 @@ func shorten(path, home string) string {
 	return path
 }
 
-// ExamineFile judges one file as that of a client. For cc-switch it is the client whose file has that name.
-func ExamineFile(m Machine, client, path string) (*Report, error) {
-	files, err := FilesOf(m, client, path)
-	if err != nil {
-		return nil, err
-	}
-	return ExamineFiles(m, files), nil
-}
-
-// FilesOf reads one file as that of a client, for ExamineFiles.
+// FilesOf reads one file as that of a client, for ExamineFiles. For cc-switch it is the client whose file has that name.
 func FilesOf(m Machine, client, path string) ([]*clientconf.File, error) {
 	c, ok := clientconf.Lookup(client)
 	if !ok {

@@ -161,3 +161,15 @@ func FuzzExamine(f *testing.F) {
 		}
 	})
 }
+
+func TestWrapping(t *testing.T) {
+	for _, tt := range []struct{ client, server, want string }{
+		{"cursor", "files", "rootbound wrap cursor --server files --write"},
+		{"kiro", "my files", "rootbound wrap kiro --server 'my files' --print"},
+		{"zed", "it's; x", `rootbound wrap zed --server 'it'\''s; x' --write`},
+	} {
+		if got := wrapping(tt.client, tt.server); got != tt.want {
+			t.Errorf("wrapping(%q, %q) = %q, want %q", tt.client, tt.server, got, tt.want)
+		}
+	}
+}

@@ -64,14 +64,21 @@ func (x *examiner) program(e *entry) {
 
 // secrets finds credentials that are written out.
 func (x *examiner) secrets(e *entry) {
-	fix := "Set it in the environment that the client is started in, and leave it out here."
-	if written := environmentIn(e.client, "NAME", ""); written != "" {
-		fix = fmt.Sprintf("Write %s, and set NAME in the environment that the client is started in.", written)
+	fix := func(name string) string {
+		if written := environmentIn(e.client, name, ""); written != "" {
+			return fmt.Sprintf("Write %s, and set %s in the environment that the client is started in.", written, name)
+		}
+		return "Set it in the environment that the client is started in, and leave it out here."
 	}
+	own := strings.ToUpper(strings.Join(nameWords(e.Name), "_")) + "_TOKEN"
 	named := func(in string, list []clientconf.Variable) {
 		for _, v := range list {
 			if v.Value.Literal() && v.Value.Test(func(value string) bool { return secret(v.Name, value) }) {
-				x.findIn("SECRET-INLINE", e, posOr(v.At, v.Pos), fmt.Sprintf("%s holds a credential.", word(in+v.Name)), fix)
+				variable := own
+				if in == "env." {
+					variable = v.Name
+				}
+				x.findIn("SECRET-INLINE", e, posOr(v.At, v.Pos), fmt.Sprintf("%s holds a credential.", word(in+v.Name)), fix(variable))
 			}
 		}
 	}
@@ -90,7 +97,7 @@ func (x *examiner) secrets(e *entry) {
 		if strings.TrimSpace(withoutReferences(value)) == "" {
 			continue // only variables
 		}
-		x.findIn("SECRET-INLINE", e, e.Args[i].Pos, fmt.Sprintf("The argument %d holds a credential.", i+1), "Most servers take it from their environment: "+fix)
+		x.findIn("SECRET-INLINE", e, e.Args[i].Pos, fmt.Sprintf("The argument %d holds a credential.", i+1), "Most servers take it from their environment. "+fix(own))
 	}
 	if url := e.URL.Text; url != "" && calllog.RedactText(url) != url && withoutReferences(url) == url {
 		x.findIn("SECRET-INLINE", e, e.URL.Pos, "The address holds a credential.", "Put it into a header, with a variable: an address is logged on its way.")

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/clientconf"
 	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/splice"
@@ -306,11 +307,11 @@ func (x *examiner) client(e *entry) {
 	if len(e.dirs) == 0 {
 		switch sends {
 		case clientconf.No:
-			x.findIn("ROOT-NONE", e, posOr(e.Command.Pos, e.Pos), fmt.Sprintf("%s gets no directory in its arguments, and %s sends no roots.", upper(e.profile.Name), e.client.Name), "")
+			x.findIn("ROOT-NONE", e, posOr(e.Command.Pos, e.Pos), fmt.Sprintf("%s gets no directory in its arguments, and %s sends no roots.", upper(e.profile.Name), e.client.Name), x.withDirectory(e))
 		case clientconf.Empty:
-			x.findIn("ROOT-EMPTY", e, posOr(e.Command.Pos, e.Pos), fmt.Sprintf("%s declares roots and answers with none.", e.client.Name), "")
+			x.findIn("ROOT-EMPTY", e, posOr(e.Command.Pos, e.Pos), fmt.Sprintf("%s declares roots and answers with none.", e.client.Name), x.withDirectory(e))
 		case clientconf.Yes:
-			x.findIn("ROOT-DEPRECATED", e, posOr(e.Command.Pos, e.Pos), fmt.Sprintf("%s gets its directories from the roots of %s alone.", upper(e.profile.Name), e.client.Name), "")
+			x.findIn("ROOT-DEPRECATED", e, posOr(e.Command.Pos, e.Pos), fmt.Sprintf("%s gets its directories from the roots of %s alone.", upper(e.profile.Name), e.client.Name), x.withDirectory(e))
 			if e.client.Roots.Announces == clientconf.No {
 				x.findIn("ROOT-STALE", e, posOr(e.Command.Pos, e.Pos), fmt.Sprintf("%s never says that its roots changed.", e.client.Name), "")
 			}
@@ -319,7 +320,8 @@ func (x *examiner) client(e *entry) {
 	}
 	switch sends {
 	case clientconf.Empty:
-		x.findIn("ROOT-EMPTY", e, e.dirs[0].text.Pos, fmt.Sprintf("%s declares roots and answers with none.", e.client.Name), "")
+		x.findIn("ROOT-EMPTY", e, e.dirs[0].text.Pos, fmt.Sprintf("%s declares roots and answers with none.", e.client.Name),
+			fmt.Sprintf("Put rootbound run before the command, for which an empty list is no opinion: %s.", wrapping(e.client.ID, e.Name)))
 	case clientconf.Yes:
 		x.replaced(e)
 	}
@@ -347,7 +349,17 @@ func (x *examiner) replaced(e *entry) {
 	case e.client.Roots.Text != "":
 		sent = strings.TrimSuffix(e.client.Roots.Text, ".")
 	}
-	x.findIn("ROOT-REPLACED", e, e.dirs[0].text.Pos, fmt.Sprintf("The arguments name %s, and %s sends roots: %s.", words(given), e.client.Name, sent), "")
+	x.findIn("ROOT-REPLACED", e, e.dirs[0].text.Pos, fmt.Sprintf("The arguments name %s, and %s sends roots: %s.", words(given), e.client.Name, sent),
+		fmt.Sprintf("Put rootbound run before the command, and the client's list can only narrow them: %s.", wrapping(e.client.ID, e.Name)))
+}
+
+// withDirectory says what the arguments are with a directory.
+func (x *examiner) withDirectory(e *entry) string {
+	dir := "/path/to/the/project"
+	if p := x.m.Host.Project; p != "" && !x.m.Alone && x.broad(p) == "" {
+		dir = p
+	}
+	return fmt.Sprintf("Write the directory behind the command: args = %s.", quotedList(append(calllog.RedactArgs(e.command.Args), dir)))
 }
 
 // isProject reports whether a directory is the one that is worked in, as far as can be told.

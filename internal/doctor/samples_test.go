@@ -86,6 +86,15 @@ func (s sample) write(t testing.TB) string {
 	return path
 }
 
+// examineFile judges a file by itself.
+func examineFile(m Machine, client, path string) (*Report, error) {
+	files, err := FilesOf(m, client, path)
+	if err != nil {
+		return nil, err
+	}
+	return ExamineFiles(m, files), nil
+}
+
 func ids(r *Report) []string {
 	var list []string
 	for _, f := range r.Findings {
@@ -100,7 +109,7 @@ func ids(r *Report) []string {
 func TestSamples(t *testing.T) {
 	for _, s := range samples(t) {
 		t.Run(s.name, func(t *testing.T) {
-			r, err := ExamineFile(elsewhere(), s.client, s.write(t))
+			r, err := examineFile(elsewhere(), s.client, s.write(t))
 			if err != nil {
 				t.Fatal(err)
 			}

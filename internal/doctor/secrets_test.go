@@ -98,7 +98,7 @@ func TestNoSecretIsPrinted(t *testing.T) {
 // What is written for programs is what the schemas say.
 func TestFormats(t *testing.T) {
 	s := samples(t)[2]
-	r, err := ExamineFile(elsewhere(), s.client, s.write(t))
+	r, err := examineFile(elsewhere(), s.client, s.write(t))
 	if err != nil {
 		t.Fatal(err)
 	}

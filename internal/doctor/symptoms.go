@@ -348,9 +348,7 @@ func (c configured) client() clientFacts {
 }
 
 // wrap is the command that puts Rootbound before it.
-func (c configured) wrap() string {
-	return fmt.Sprintf("rootbound wrap %s --server %s", c.Client, c.Name)
-}
+func (c configured) wrap() string { return wrapping(c.Client, c.Name) }
 
 // found adds what doctor has found of the entry.
 func (c configured) found(s *step, ids ...string) {
