@@ -65,39 +65,6 @@ func newTrial(t testing.TB, extra map[string]string, o rootfs.Options) *trial {
 		set: roots.NewSet(resolve(t, w+"/R", roots.ReadWrite), resolve(t, w+"/S", roots.ReadWrite))}
 }
 
-// grow puts more into a tree: names as tree takes them, and "=> NAME" for another name of a file, with $W.
-func grow(t testing.TB, w string, files map[string]string) {
-	t.Helper()
-	for _, name := range slices.Sorted(func(yield func(string) bool) {
-		for name := range files {
-			if !yield(name) {
-				return
-			}
-		}
-	}) {
-		path, text := filepath.Join(w, name), files[name]
-		dir := filepath.Dir(path)
-		if strings.HasSuffix(name, "/") {
-			dir = path
-		}
-		err := os.MkdirAll(dir, 0o755)
-		link, isLink := strings.CutPrefix(text, "-> ")
-		hard, isHard := strings.CutPrefix(text, "=> ")
-		switch {
-		case err != nil || strings.HasSuffix(name, "/"):
-		case isLink:
-			err = os.Symlink(strings.ReplaceAll(link, "$W", w), path)
-		case isHard:
-			err = os.Link(strings.ReplaceAll(hard, "$W", w), path)
-		default:
-			err = os.WriteFile(path, []byte(text), 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 func (c *trial) fault(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

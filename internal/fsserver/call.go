@@ -26,7 +26,7 @@ type call struct {
 	*Server
 	ctx     context.Context
 	request *exchange.Request
-	turn    *turn
+	slot    *slot
 	lent    *lent
 	args    arguments
 	copied  atomic.Int64 // bytes, of a call that copies
@@ -82,7 +82,7 @@ const (
 const metaCode = "io.github.rootbound/code"
 
 // call answers tools/call. What goes wrong in a tool is a result that the model reads.
-func (s *Server) call(ctx context.Context, r *exchange.Request, t *turn) exchange.Outcome {
+func (s *Server) call(ctx context.Context, r *exchange.Request, t *slot) exchange.Outcome {
 	if name, _ := wire.Get(r.Msg.Params(), "name"); typeOf(name) != "string" {
 		return exchange.Fail(r, wire.CodeInvalidParams, `tools/call needs a string "name"`, nil)
 	}
@@ -110,7 +110,7 @@ func note(r *exchange.Request, err error, part bool) {
 var nothingAllowed = refusal{codeNoRoots, "No directory is allowed, so there is nothing to work on: none is configured, or the client's list of " +
 	"roots leaves none. Name one when the server is started, as in `rootbound fs DIR`."}
 
-func (s *Server) run(ctx context.Context, r *exchange.Request, turn *turn, l *lent) (answer, error) {
+func (s *Server) run(ctx context.Context, r *exchange.Request, slot *slot, l *lent) (answer, error) {
 	name := wire.GetString(r.Msg.Params(), "name")
 	t := s.findTool(name)
 	if t == nil {
@@ -121,7 +121,7 @@ func (s *Server) run(ctx context.Context, r *exchange.Request, turn *turn, l *le
 	}
 	given, _ := wire.Get(r.Msg.Params(), "arguments")
 	args, err := t.check(given)
-	c := &call{Server: s, ctx: ctx, request: r, turn: turn, lent: l, args: args}
+	c := &call{Server: s, ctx: ctx, request: r, slot: slot, lent: l, args: args}
 	switch {
 	case !readable(r.Roots):
 		return answer{}, denial{nothingAllowed, reasonNoRoots, c.absolute()}

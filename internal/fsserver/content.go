@@ -67,7 +67,7 @@ type search struct {
 	*call
 	*finder
 	ctx           context.Context // of call, or shorter
-	sieve         *sieve
+	filter        *filter
 	include       excludes
 	context, most int
 	last          place // behind which it begins
@@ -126,7 +126,7 @@ type searchBuffer struct {
 
 // searchState is where a search is in a directory.
 type searchState struct {
-	sieved  sieved
+	filter  dirFilter
 	include []globState
 }
 
@@ -151,7 +151,7 @@ func runSearchContent(c *call) (answer, error) {
 	if s.last, err = c.lastPlace(); err != nil {
 		return answer{}, err
 	}
-	if err := c.turn.take(c.ctx, c.turns.walks); err != nil {
+	if err := c.slot.take(c.ctx, c.slots.walks); err != nil {
 		return answer{}, err
 	}
 	workers := runtime.GOMAXPROCS(0)
@@ -180,7 +180,7 @@ func runSearchContent(c *call) (answer, error) {
 	w := walked{start: path}
 	if err == nil && !one {
 		w, err = c.walk(path, rootfs.WalkOptions{MaxEntries: maxWalked, Unsorted: true}, func(ctx context.Context, start string) (_ func(*rootfs.Directory) []rootfs.Entry, err error) {
-			s.sieve, err = c.sieve(ctx, start)
+			s.filter, err = c.filter(ctx, start)
 			return s.visit, err
 		})
 	}
@@ -217,10 +217,10 @@ func (s *search) visit(d *rootfs.Directory) []rootfs.Entry {
 	}
 	at := &searchState{include: s.include.start()}
 	if d.Parent == nil {
-		at.sieved = s.sieve.in(d, sieved{})
+		at.filter = s.filter.in(d, dirFilter{})
 	} else {
 		above := d.Parent.Value.(*searchState)
-		at.sieved, at.include = s.sieve.in(d, above.sieved), s.include.beneath(above.include, path.Base(d.Path))
+		at.filter, at.include = s.filter.in(d, above.filter), s.include.beneath(above.include, path.Base(d.Path))
 	}
 	d.Value = at
 	first := upTo(d.Path, s.last.path)
@@ -231,9 +231,9 @@ func (s *search) visit(d *rootfs.Directory) []rootfs.Entry {
 		case s.ctx.Err() != nil:
 			return nil
 		case e.Name < first, e.Name == first && e.Type.IsRegular() && path.Join(d.Path, first) != s.last.path: // before the cursor
-		case !e.Type.IsDir() && !e.Type.IsRegular(), s.sieve.excludes.matches(at.sieved.excludes, e.Name):
+		case !e.Type.IsDir() && !e.Type.IsRegular(), s.filter.excludes.matches(at.filter.excludes, e.Name):
 		case e.Type.IsRegular() && len(s.include) > 0 && !s.include.matches(at.include, e.Name):
-		case at.sieved.ignoring.ignores(e):
+		case at.filter.ignoring.ignores(e):
 			if e.Name != ".git" {
 				s.ignored.Add(1)
 			}

@@ -20,38 +20,6 @@ import (
 	"github.com/rootbound/rootbound/roots"
 )
 
-// tree makes files and links beneath a new directory and returns its real path. A name that ends in a slash is a directory,
-// and a text that begins with "-> " is where a link leads, with $W for the directory.
-func tree(t testing.TB, files map[string]string) string {
-	t.Helper()
-	w, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range files {
-		path := filepath.Join(w, name)
-		dir := filepath.Dir(path)
-		if strings.HasSuffix(name, "/") {
-			dir = path
-		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		link, isLink := strings.CutPrefix(text, "-> ")
-		switch {
-		case strings.HasSuffix(name, "/"):
-		case isLink:
-			err = os.Symlink(strings.ReplaceAll(link, "$W", w), path)
-		default:
-			err = os.WriteFile(path, []byte(text), 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return w
-}
-
 // canary is the text of every file outside.
 const canary = "what nobody may read\n"
 

@@ -43,7 +43,7 @@ var errUnchanged = errors.New("unchanged")
 // runEditFile edits one file. It is read while it is being replaced, so that no two edits of a file begin with the same text.
 func runEditFile(c *call) (answer, error) {
 	// An edit has its file in memory several times.
-	if err := c.turn.take(c.ctx, c.turns.large); err != nil {
+	if err := c.slot.take(c.ctx, c.slots.large); err != nil {
 		return answer{}, err
 	}
 	path, err := c.target(c.args.text("path"))

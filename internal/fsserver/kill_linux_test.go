@@ -52,7 +52,7 @@ func startProcess(t *testing.T, args ...string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{cmd: exec.Command(program, append([]string{"fs"}, args...)...)}
+	p := &process{cmd: exec.Command(program, append([]string{"fs", "--preset", "boundary"}, args...)...)}
 	home := t.TempDir()
 	p.cmd.Dir = home
 	p.cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_STATE_HOME="+home, "XDG_CACHE_HOME="+home)

@@ -41,7 +41,7 @@ func TestRedact(t *testing.T) {
 
 // With Redact, no error of any tool or resource names a path of this machine; the codes are the same.
 func TestRedactedErrorsNameNoPath(t *testing.T) {
-	dir := makeFiles(t, map[string]string{"a": "a", "sub/x": "x", "large": strings.Repeat("x", maxText+1)})
+	dir := old(t, tree(t, map[string]string{"a": "a", "sub/x": "x", "large": strings.Repeat("x", maxText+1)}))
 	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "out")); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestRedactedErrorsNameNoPath(t *testing.T) {
 	defer plain.Close()
 	redacted := New(Options{Name: "files", Title: "Files", Version: "1.2", Home: home, Redact: true})
 	defer redacted.Close()
-	set := roots.NewSet(resolve(t, dir, roots.ReadOnly), resolve(t, filepath.Join(makeFiles(t, map[string]string{"of/one": "x"}), "of/one"), roots.ReadWrite))
+	set := roots.NewSet(resolve(t, dir, roots.ReadOnly), resolve(t, filepath.Join(old(t, tree(t, map[string]string{"of/one": "x"})), "of/one"), roots.ReadWrite))
 	errors := 0
 	for _, era := range eras {
 		for _, tool := range tools {

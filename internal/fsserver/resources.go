@@ -62,13 +62,13 @@ func listResources(set roots.Set) string {
 }
 
 // readResource answers resources/read.
-func (s *Server) readResource(ctx context.Context, r *exchange.Request, t *turn) exchange.Outcome {
+func (s *Server) readResource(ctx context.Context, r *exchange.Request, t *slot) exchange.Outcome {
 	c, uri, err := s.resourceCall(ctx, r)
 	if err == nil {
 		defer s.sets.done(c.openSet)
 		var l lent
 		defer l.giveBack()
-		c.turn, c.lent = t, &l
+		c.slot, c.lent = t, &l
 		var members string
 		if members, err = c.contents(uri); err == nil {
 			return s.result(r, members+hints(r, noHints))

@@ -4,15 +4,12 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -20,32 +17,6 @@ import (
 	"github.com/rootbound/rootbound/rootfs"
 	"github.com/rootbound/rootbound/roots"
 )
-
-// makeFiles writes files into a new directory and returns it. All of it is old.
-func makeFiles(t testing.TB, files map[string]string) string {
-	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range files {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	old := time.Now().Add(-time.Hour)
-	err = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		return errors.Join(err, os.Chtimes(path, old, old))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
 
 // readURI reads a resource and returns its content, or the error with its code.
 func readURI(t testing.TB, s *Server, era exchange.Era, set roots.Set, uri string) (kind, content, problem string) {
@@ -79,10 +50,10 @@ func readURI(t testing.TB, s *Server, era exchange.Era, set roots.Set, uri strin
 
 func TestReadResources(t *testing.T) {
 	png := "\x89PNG\r\n\x1a\n\x00"
-	dir := makeFiles(t, map[string]string{
+	dir := old(t, tree(t, map[string]string{
 		"a b.md": "# Ü\r\n", "empty": "", "zero.txt": "a\x00b", "latin1.txt": "\xfc", "Logo.PNG": png, "data.bin": "\xff\xfe",
 		"bom.json": "\ufeff{}", "sub/x": "1", "100% #1?": "odd",
-	})
+	}))
 	if err := os.WriteFile(filepath.Join(dir, "large"), bytes.Repeat([]byte{'x'}, maxText+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -132,8 +103,8 @@ func TestReadResources(t *testing.T) {
 
 // A link that ends outside, one that leads to nothing outside, and a name that is nowhere are one answer.
 func TestAResourceOutsideIsNotTold(t *testing.T) {
-	outside := makeFiles(t, map[string]string{"secret": "s"})
-	dir := makeFiles(t, map[string]string{"a": "a"})
+	outside := old(t, tree(t, map[string]string{"secret": "s"}))
+	dir := old(t, tree(t, map[string]string{"a": "a"}))
 	uris := []string{roots.FileURI(filepath.Join(dir, "nowhere")), roots.FileURI(filepath.Join(outside, "secret")), roots.FileURI(filepath.Join(outside, "nothing"))}
 	for name, to := range map[string]string{"there": "secret", "not-there": "nothing"} {
 		if err := os.Symlink(filepath.Join(outside, to), filepath.Join(dir, name)); err != nil {
@@ -157,7 +128,7 @@ func TestAResourceOutsideIsNotTold(t *testing.T) {
 }
 
 func TestListResources(t *testing.T) {
-	dir := makeFiles(t, map[string]string{"a/x": "", "b/page.html": "", "c/x": ""})
+	dir := old(t, tree(t, map[string]string{"a/x": "", "b/page.html": "", "c/x": ""}))
 	at := func(name, as string, access roots.Access) roots.Dir {
 		d := resolve(t, filepath.Join(dir, name), access)
 		d.Name = as
@@ -186,10 +157,10 @@ func TestLongDirectoriesSayWhatIsLeftOut(t *testing.T) {
 // A directory that does not fit is read to its end by the URIs that its lists give, with nothing twice and nothing lost.
 func TestLongDirectoriesAreReadOn(t *testing.T) {
 	files := map[string]string{"file": ""}
-	for i := range 3 * maxList / 200 {
-		files[fmt.Sprintf("d/%05d #?&=+%%%s", i, strings.Repeat("é", 60))] = ""
+	for i := range 3 * maxList / 800 {
+		files[fmt.Sprintf("d/%05d #?&=+%%%s", i, strings.Repeat("é", 110))] = ""
 	}
-	dir := makeFiles(t, files)
+	dir := old(t, tree(t, files))
 	set := roots.NewSet(resolve(t, dir, roots.ReadOnly))
 	for _, era := range eras {
 		s, next, seen := newServer(t), roots.FileURI(filepath.Join(dir, "d")), 0

@@ -40,8 +40,8 @@ var searchFiles = tool{
 		}
 		var s *nameSearch
 		w, err := c.walk(c.args.text("path"), rootfs.WalkOptions{MaxEntries: maxWalked, Unsorted: true}, func(ctx context.Context, start string) (func(*rootfs.Directory) []rootfs.Entry, error) {
-			sieve, err := c.sieve(ctx, start)
-			s = &nameSearch{call: c, pattern: pattern, sieve: sieve, last: last}
+			filter, err := c.filter(ctx, start)
+			s = &nameSearch{call: c, pattern: pattern, filter: filter, last: last}
 			return s.visit, err
 		})
 		if err != nil {
@@ -55,7 +55,7 @@ var searchFiles = tool{
 type nameSearch struct {
 	*call
 	pattern *glob
-	sieve   *sieve
+	filter  *filter
 	last    string // the path of the cursor, beneath the start
 	hits    atomic.Int64
 
@@ -74,24 +74,24 @@ type foundIn struct {
 // searchAt is where a search is in a directory.
 type searchAt struct {
 	pattern globState
-	sieved  sieved
+	filter  dirFilter
 }
 
 func (s *nameSearch) visit(d *rootfs.Directory) []rootfs.Entry {
 	at := &searchAt{pattern: s.pattern.first}
 	if d.Parent == nil {
-		at.sieved = s.sieve.in(d, sieved{})
+		at.filter = s.filter.in(d, dirFilter{})
 	} else {
 		parent := d.Parent.Value.(*searchAt)
 		at.pattern = s.pattern.beneath(parent.pattern, path.Base(d.Path))
-		at.sieved = s.sieve.in(d, parent.sieved)
+		at.filter = s.filter.in(d, parent.filter)
 	}
 	d.Value = at
 	first := upTo(d.Path, s.last)
 	var names []string
 	var enter []rootfs.Entry
 	for _, e := range d.Entries {
-		if s.sieve.leavesOut(at.sieved, e) {
+		if s.filter.leavesOut(at.filter, e) {
 			continue
 		}
 		if e.Name > first && s.pattern.matches(at.pattern, e.Name) && (!isLink(e) || s.leadsInside(d, e.Name)) {
@@ -153,7 +153,7 @@ func (f *foundIn) cutBehind(end string) {
 // leadsInside reports whether a link leads to something inside the roots: what is outside is not told, not even whether it
 // is there.
 func (s *nameSearch) leadsInside(d *rootfs.Directory, name string) bool {
-	_, err := s.fs.Stat(joined(s.sieve.start, path.Join(d.Path, name)))
+	_, err := s.fs.Stat(joined(s.filter.start, path.Join(d.Path, name)))
 	return err == nil
 }
 

@@ -61,7 +61,7 @@ type Server struct {
 	subscriptions            subscriptions
 	compat, redact           bool
 	protection               func() string
-	turns                    turns
+	slots                    slots
 	calls, reads, subscribes exchange.Handler
 }
 
@@ -79,7 +79,7 @@ func New(o Options) *Server {
 		s.info = append(append(s.info, `,"title":`...), wire.Quote(o.Title)...)
 	}
 	s.info = append(append(append(s.info, `,"version":`...), wire.Quote(o.Version)...), '}')
-	s.turns = newTurns()
+	s.slots = newSlots()
 	s.calls, s.reads, s.subscribes = work(s.call), work(s.readResource), exchange.Work(s.subscribe)
 	s.subscriptions.sets = &s.sets
 	return s

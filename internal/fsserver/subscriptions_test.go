@@ -127,8 +127,8 @@ func write(t testing.TB, path, text string) {
 func TestFollowedResources(t *testing.T) {
 	for _, era := range eras {
 		t.Run(era.String(), func(t *testing.T) {
-			outside := makeFiles(t, map[string]string{"secret": "s"})
-			dir := makeFiles(t, map[string]string{"a": "a", "sub/x": "x", "b": "b"})
+			outside := old(t, tree(t, map[string]string{"secret": "s"}))
+			dir := old(t, tree(t, map[string]string{"a": "a", "sub/x": "x", "b": "b"}))
 			set := roots.NewSet(resolve(t, dir, roots.ReadOnly))
 			s := newServer(t)
 			c := newClient(t, s, era)
@@ -182,9 +182,9 @@ func TestFollowedResources(t *testing.T) {
 
 // A link that is followed, in the place of a file that is, leads outside: what happens there is not told.
 func TestNothingIsToldOfWhatIsOutside(t *testing.T) {
-	outside := makeFiles(t, map[string]string{"secret": "s"})
+	outside := old(t, tree(t, map[string]string{"secret": "s"}))
 	for _, era := range eras {
-		dir := makeFiles(t, map[string]string{"a": "a", "b": "b"})
+		dir := old(t, tree(t, map[string]string{"a": "a", "b": "b"}))
 		set := roots.NewSet(resolve(t, dir, roots.ReadOnly))
 		s := newServer(t)
 		c := newClient(t, s, era)
@@ -215,7 +215,7 @@ func TestNothingIsToldOfWhatIsOutside(t *testing.T) {
 
 // When the roots of a client are narrowed, what it follows outside of them goes silent.
 func TestRootsTakenAwayAreFollowedNoMore(t *testing.T) {
-	dir := makeFiles(t, map[string]string{"one/a": "a", "two/b": "b"})
+	dir := old(t, tree(t, map[string]string{"one/a": "a", "two/b": "b"}))
 	one, two := resolve(t, filepath.Join(dir, "one"), roots.ReadOnly), resolve(t, filepath.Join(dir, "two"), roots.ReadOnly)
 	for _, era := range eras {
 		s := newServer(t)
@@ -247,7 +247,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	for i := range maxSubscriptions + 1 {
 		files[fmt.Sprint(i)] = ""
 	}
-	dir := makeFiles(t, files)
+	dir := old(t, tree(t, files))
 	set := roots.NewSet(resolve(t, dir, roots.ReadOnly))
 	var uris []string
 	for i := range maxSubscriptions + 1 {
@@ -288,7 +288,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 }
 
 func TestWithoutAWayToTell(t *testing.T) {
-	dir := makeFiles(t, map[string]string{"a": ""})
+	dir := old(t, tree(t, map[string]string{"a": ""}))
 	set := roots.NewSet(resolve(t, dir, roots.ReadOnly))
 	params := `{"uri":` + quoteJSON(roots.FileURI(filepath.Join(dir, "a"))) + `}`
 	if got := ask(t, newServer(t), request(exchange.Legacy, "resources/subscribe", params, set)); !strings.Contains(got, "no way to tell of changes") {
@@ -301,7 +301,7 @@ func TestWithoutAWayToTell(t *testing.T) {
 
 // The clock on files ticks slowly: a change may leave the time of the one before it.
 func TestAChangeInTheSameTickIsTold(t *testing.T) {
-	dir := makeFiles(t, map[string]string{"a": "old"})
+	dir := old(t, tree(t, map[string]string{"a": "old"}))
 	set := roots.NewSet(resolve(t, dir, roots.ReadOnly))
 	path := filepath.Join(dir, "a")
 	now := time.Now()

@@ -43,8 +43,8 @@ var directoryTree = tool{
 		var t *treeView
 		o := rootfs.WalkOptions{MaxEntries: maxTreeEntries, MaxDepth: depth}
 		w, err := c.walk(c.args.text("path"), o, func(ctx context.Context, start string) (func(*rootfs.Directory) []rootfs.Entry, error) {
-			sieve, err := c.sieve(ctx, start)
-			t = &treeView{sieve: sieve, depth: depth}
+			filter, err := c.filter(ctx, start)
+			t = &treeView{filter: filter, depth: depth}
 			return t.visit, err
 		})
 		if err != nil {
@@ -61,8 +61,8 @@ var directoryTree = tool{
 
 // treeView is one tree.
 type treeView struct {
-	sieve *sieve
-	depth int // 0: no limit
+	filter *filter
+	depth  int // 0: no limit
 
 	mu  sync.Mutex // guards the children of each branch
 	top *branch
@@ -73,7 +73,7 @@ type treeView struct {
 
 // branch is a directory of a tree.
 type branch struct {
-	sieved   sieved
+	filter   dirFilter
 	depth    int
 	entries  []rootfs.Entry
 	children map[string]*branch // the directories among the entries that were looked at
@@ -85,14 +85,14 @@ func (t *treeView) visit(d *rootfs.Directory) []rootfs.Entry {
 	b := &branch{depth: d.Depth, err: d.Err, children: map[string]*branch{}}
 	d.Value = b
 	if d.Parent == nil {
-		b.sieved = t.sieve.in(d, sieved{})
+		b.filter = t.filter.in(d, dirFilter{})
 	} else {
-		b.sieved = t.sieve.in(d, d.Parent.Value.(*branch).sieved)
+		b.filter = t.filter.in(d, d.Parent.Value.(*branch).filter)
 	}
 	var enter []rootfs.Entry
 	b.entries = make([]rootfs.Entry, 0, len(d.Entries))
 	for _, e := range d.Entries {
-		if t.sieve.leavesOut(b.sieved, e) {
+		if t.filter.leavesOut(b.filter, e) {
 			continue
 		}
 		b.entries = append(b.entries, e)

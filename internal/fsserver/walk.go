@@ -33,7 +33,7 @@ type walked struct {
 func (c *call) walk(
 	arg string, o rootfs.WalkOptions, prepare func(ctx context.Context, start string) (func(*rootfs.Directory) []rootfs.Entry, error),
 ) (walked, error) {
-	if err := c.turn.take(c.ctx, c.turns.walks); err != nil {
+	if err := c.slot.take(c.ctx, c.slots.walks); err != nil {
 		return walked{}, err
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, maxWalk)
@@ -75,8 +75,8 @@ func (c *call) walk(
 var excludeParam = param{name: "excludePatterns", schema: aList.says("What to leave out, with all that is beneath it. A name or path without * " +
 	"is left out wherever it is; a pattern with * is matched against the path beneath the directory")}
 
-// sieve says what a walk leaves out.
-type sieve struct {
+// filter says what a walk leaves out.
+type filter struct {
 	c        *call
 	ctx      context.Context // of the walk
 	start    string
@@ -84,19 +84,19 @@ type sieve struct {
 	ignoring *ignoring // above the start
 }
 
-// sieved is what is left out in one directory.
-type sieved struct {
+// dirFilter is what is left out in one directory.
+type dirFilter struct {
 	excludes []globState
 	ignoring *ignoring
 }
 
-// sieve makes the sieve of the arguments for a walk from an absolute path.
-func (c *call) sieve(ctx context.Context, start string) (*sieve, error) {
+// filter makes the filter of the arguments for a walk from an absolute path.
+func (c *call) filter(ctx context.Context, start string) (*filter, error) {
 	x, err := compileExcludes(c.args.list("excludePatterns"))
 	if err != nil {
 		return nil, err
 	}
-	s := &sieve{c: c, ctx: ctx, start: start, excludes: x}
+	s := &filter{c: c, ctx: ctx, start: start, excludes: x}
 	if c.args.is("gitignore") {
 		s.ignoring = c.ignoreFrom(start)
 	}
@@ -104,17 +104,17 @@ func (c *call) sieve(ctx context.Context, start string) (*sieve, error) {
 }
 
 // in returns what is left out in a directory. It is called inside visit, with what is left out in its parent.
-func (s *sieve) in(d *rootfs.Directory, parent sieved) sieved {
+func (f *filter) in(d *rootfs.Directory, parent dirFilter) dirFilter {
 	if d.Parent == nil {
-		return sieved{s.excludes.start(), s.c.ignoreBeneath(s.ignoring, d, s.start)}
+		return dirFilter{f.excludes.start(), f.c.ignoreBeneath(f.ignoring, d, f.start)}
 	}
-	return sieved{s.excludes.beneath(parent.excludes, path.Base(d.Path)), s.c.ignoreBeneath(parent.ignoring, d, s.start)}
+	return dirFilter{f.excludes.beneath(parent.excludes, path.Base(d.Path)), f.c.ignoreBeneath(parent.ignoring, d, f.start)}
 }
 
 // leavesOut reports whether an entry is left out. When the walk has ended all are: a directory with many entries and many
 // patterns takes long.
-func (s *sieve) leavesOut(at sieved, e rootfs.Entry) bool {
-	return s.ctx.Err() != nil || s.excludes.matches(at.excludes, e.Name) || at.ignoring.ignores(e)
+func (f *filter) leavesOut(at dirFilter, e rootfs.Entry) bool {
+	return f.ctx.Err() != nil || f.excludes.matches(at.excludes, e.Name) || at.ignoring.ignores(e)
 }
 
 // isLink reports whether an entry is a link, or what is like one on Windows.

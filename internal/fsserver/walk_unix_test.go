@@ -389,18 +389,18 @@ func TestIgnoreFilesAreBounded(t *testing.T) {
 }
 
 // The end of a walk also ends what is done with the entries of one directory.
-func TestSieveEndsWithTheWalk(t *testing.T) {
+func TestFilterEndsWithTheWalk(t *testing.T) {
 	c := &call{args: arguments{}}
 	ctx, cancel := context.WithCancel(t.Context())
-	s, err := c.sieve(ctx, "/")
+	f, err := c.filter(ctx, "/")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.leavesOut(sieved{}, rootfs.Entry{Name: "x"}) {
+	if f.leavesOut(dirFilter{}, rootfs.Entry{Name: "x"}) {
 		t.Error("left out before the end")
 	}
 	cancel()
-	if !s.leavesOut(sieved{}, rootfs.Entry{Name: "x"}) {
+	if !f.leavesOut(dirFilter{}, rootfs.Entry{Name: "x"}) {
 		t.Error("not left out after the end")
 	}
 }

@@ -13,7 +13,7 @@ import (
 // A client that asks for many large files at once, and reads no answer, has only some of them in memory. Small ones and
 // the end of a call that waits are answered meanwhile.
 func TestLargeFilesWaitForTheClient(t *testing.T) {
-	dir := makeFiles(t, map[string]string{"large": strings.Repeat("x", large+1), "small": "s"})
+	dir := old(t, tree(t, map[string]string{"large": strings.Repeat("x", large+1), "small": "s"}))
 	set := roots.NewSet(resolve(t, dir, roots.ReadOnly))
 	s := newServer(t)
 	read := func(name string) *exchange.Request {
@@ -31,7 +31,7 @@ func TestLargeFilesWaitForTheClient(t *testing.T) {
 			t.Error("cancelled")
 		}
 	}
-	if n := len(s.turns.large); n != maxLarge {
+	if n := len(s.slots.large); n != maxLarge {
 		t.Errorf("%d places are taken", n)
 	}
 	if got := ask(t, s, read("small")); !strings.Contains(got, `"s"`) {

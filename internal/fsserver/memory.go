@@ -19,17 +19,17 @@ const (
 	large = 256 << 10
 )
 
-// turns are the places there are for calls that need much memory.
-type turns struct{ large, walks chan struct{} }
+// slots are what calls that need much memory wait for.
+type slots struct{ large, walks chan struct{} }
 
-func newTurns() turns { return turns{make(chan struct{}, maxLarge), make(chan struct{}, maxWalks)} }
+func newSlots() slots { return slots{make(chan struct{}, maxLarge), make(chan struct{}, maxWalks)} }
 
-// turn is the place of one call, once it has taken one. It is kept until the answer is written: what a client asks for and
-// does not read is in memory too. A nil turn needs no place.
-type turn struct{ of chan struct{} }
+// slot is that of one call, once it has taken one. It is kept until the answer is written: what a client asks for and
+// does not read is in memory too. A nil slot takes none.
+type slot struct{ of chan struct{} }
 
-// try takes a place if one is free, and says whether there is one now.
-func (t *turn) try(of chan struct{}) bool {
+// try takes a slot if one is free, and says whether the call has one now.
+func (t *slot) try(of chan struct{}) bool {
 	if t == nil || t.of != nil {
 		return true
 	}
@@ -42,8 +42,8 @@ func (t *turn) try(of chan struct{}) bool {
 	}
 }
 
-// take waits for a place, unless there is one already.
-func (t *turn) take(ctx context.Context, of chan struct{}) error {
+// take waits for a slot, unless the call has one already.
+func (t *slot) take(ctx context.Context, of chan struct{}) error {
 	if t == nil || t.of != nil {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (t *turn) take(ctx context.Context, of chan struct{}) error {
 	}
 }
 
-func (t *turn) leave() {
+func (t *slot) leave() {
 	if t.of != nil {
 		<-t.of
 	}
@@ -86,10 +86,10 @@ func (l *lent) giveBack() {
 	}
 }
 
-// work makes a handler of what may take a turn.
-func work(f func(ctx context.Context, r *exchange.Request, t *turn) exchange.Outcome) exchange.Handler {
+// work makes a handler of what may take a slot.
+func work(f func(ctx context.Context, r *exchange.Request, t *slot) exchange.Outcome) exchange.Handler {
 	return exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
-		t := &turn{}
+		t := &slot{}
 		h := exchange.Work(func(ctx context.Context, r *exchange.Request) exchange.Outcome { return f(ctx, r, t) })
 		h.Handle(ctx, r, func(o exchange.Outcome) {
 			reply(o)
@@ -98,7 +98,7 @@ func work(f func(ctx context.Context, r *exchange.Request, t *turn) exchange.Out
 	})
 }
 
-// opened opens a file and describes it, and takes a place when it is large. Whoever waits for that holds nothing open.
+// opened opens a file and describes it, and takes a slot when it is large. Whoever waits for that holds nothing open.
 func (c *call) opened(open func() (*os.File, error)) (*os.File, fs.FileInfo, error) {
 	for {
 		f, err := open()
@@ -106,12 +106,12 @@ func (c *call) opened(open func() (*os.File, error)) (*os.File, fs.FileInfo, err
 			return nil, nil, err
 		}
 		info, err := f.Stat()
-		if err == nil && (info.Size() <= large || c.turn.try(c.turns.large)) {
+		if err == nil && (info.Size() <= large || c.slot.try(c.slots.large)) {
 			return f, info, nil
 		}
 		f.Close()
 		if err == nil {
-			err = c.turn.take(c.ctx, c.turns.large)
+			err = c.slot.take(c.ctx, c.slots.large)
 		}
 		if err != nil {
 			return nil, nil, err
