@@ -38,7 +38,7 @@ func (a *app) watchQuestions(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	s := &screen{
-		states: map[int]guardState{},
+		states: map[int]stateMsg{},
 		answer: func(w waiting, r approval.Reply) error { return w.guard.Answer(ctx, w.ID, r) },
 		pause: func(paused bool) error {
 			_, err := approval.Pause(ctx, dir, "", paused)
@@ -111,11 +111,6 @@ type (
 	tickMsg   time.Time
 )
 
-type guardState struct {
-	guard approval.Guard
-	state approval.State
-}
-
 // screen is what `approve` shows. It changes nothing itself.
 type screen struct {
 	answer func(waiting, approval.Reply) error
@@ -125,7 +120,7 @@ type screen struct {
 	color  bool
 
 	width, height int
-	states        map[int]guardState // by process
+	states        map[int]stateMsg // by process
 	selected      string             // the id of the question that is shown
 	since         time.Time          // since when
 	scroll        int
@@ -192,7 +187,7 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		s.width, s.height = msg.Width, msg.Height
 	case stateMsg:
-		s.states[msg.guard.PID] = guardState{msg.guard, msg.state}
+		s.states[msg.guard.PID] = msg
 		s.keep()
 	case goneMsg:
 		delete(s.states, msg.guard.PID)

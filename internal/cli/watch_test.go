@@ -18,7 +18,7 @@ func TestScreen(t *testing.T) {
 	var answers []string
 	paused := false
 	s := &screen{
-		states: map[int]guardState{}, now: func() time.Time { return now },
+		states: map[int]stateMsg{}, now: func() time.Time { return now },
 		answer: func(w waiting, r approval.Reply) error {
 			answers = append(answers, fmt.Sprintf("%s %s %s", w.ID, r.Word(), r.Note))
 			return nil
