@@ -1,6 +1,11 @@
 package clientconf
 
-import "bytes"
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+)
 
 // Text is the file as it was read. It may hold secrets.
 func (f *File) Text() []byte {
@@ -47,4 +52,33 @@ func (s *Server) Environ(h Host) []string {
 		})
 	}
 	return list
+}
+
+// Below returns the files of a name in the directories below one, two levels deep, without what is hidden or installed there.
+// It looks into so many directories that a person would not notice.
+func Below(dir, name string) []string {
+	const deepest, most = 2, 2000
+	type level struct {
+		dir   string
+		depth int
+	}
+	var found []string
+	for queue, looked := []level{{dir, 0}}, 0; len(queue) > 0 && looked < most; looked++ {
+		at := queue[0]
+		queue = queue[1:]
+		entries, err := os.ReadDir(at.dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			switch {
+			case e.Name() == name && at.depth > 0:
+				found = append(found, filepath.Join(at.dir, name))
+			case !e.IsDir() || at.depth == deepest || strings.HasPrefix(e.Name(), ".") || e.Name() == "node_modules" || e.Name() == "vendor":
+			default:
+				queue = append(queue, level{filepath.Join(at.dir, e.Name()), at.depth + 1})
+			}
+		}
+	}
+	return found
 }

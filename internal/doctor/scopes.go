@@ -98,13 +98,8 @@ func (x *examiner) nested(f *clientconf.File) {
 			break
 		}
 	}
-	for _, pattern := range []string{"*", "*/*"} {
-		below, _ := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern), ".mcp.json"))
-		for _, path := range below {
-			if !strings.Contains(path, "node_modules") {
-				add(path)
-			}
-		}
+	for _, path := range clientconf.Below(dir, ".mcp.json") {
+		add(path)
 	}
 	for _, s := range f.Servers {
 		for _, g := range others {
