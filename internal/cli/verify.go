@@ -337,7 +337,7 @@ func (t *tested) held() string {
 func (t *tested) start(_ context.Context, s verify.Setup) (verify.Running, error) {
 	var list []roots.Dir
 	for _, dir := range s.Roots {
-		d, err := roots.Resolve(dir, roots.ResolveOptions{})
+		d, err := roots.Resolve(dir, roots.ResolveOptions{Access: roots.ReadWrite})
 		if err != nil {
 			return verify.Running{}, err
 		}

@@ -55,6 +55,7 @@ type seen struct {
 	changes      int      // that the client announced
 	askedChanged int      // roots/list since
 	logs         int
+	yes          int // questions to a person, who said yes
 }
 
 const (
@@ -76,7 +77,7 @@ func connect(ctx context.Context, start func(ctx context.Context, era exchange.E
 	}
 	listen := &exchange.Request{Msg: wire.NewRequest(exchange.NewID(), exchange.Listen, nil), Caller: caller{p}, Session: p.session}
 	server.Handler.Handle(ctx, listen, func(exchange.Outcome) {})
-	params := []byte(`{"capabilities":{},"clientInfo":{"name":"rootbound-verify","version":"1"}}`)
+	params := []byte(`{"capabilities":{"elicitation":{}},"clientInfo":{"name":"rootbound-verify","version":"1"}}`)
 	if !o.noRoots {
 		params = wire.SetMember(params, []byte(`{"listChanged":true}`), "capabilities", "roots")
 	}
@@ -209,7 +210,7 @@ func (p *peer) send(m *wire.Message) (r reply, again []byte) {
 	}
 	again = m.Params()
 	for _, q := range questions {
-		answer := p.answer(q.Method)
+		answer := p.answer(q.Method, q.Params)
 		if answer == nil {
 			return r, nil
 		}
@@ -233,7 +234,7 @@ func (p *peer) meta() []byte {
 	if revision == "" {
 		revision = stateless
 	}
-	m := []byte(`{"` + exchange.MetaCapabilities + `":{},"` + exchange.MetaClient + `":{"name":"rootbound-verify","version":"1"}}`)
+	m := []byte(`{"` + exchange.MetaCapabilities + `":{"elicitation":{}},"` + exchange.MetaClient + `":{"name":"rootbound-verify","version":"1"}}`)
 	m = wire.SetMember(m, wire.Quote(revision), exchange.MetaVersion)
 	if !p.opt.noRoots {
 		m = wire.SetMember(m, []byte("{}"), exchange.MetaCapabilities, "roots")
@@ -273,12 +274,15 @@ func (p *peer) looked() seen {
 }
 
 // answer answers a question of the server: nil for one that is not answered.
-func (p *peer) answer(method string) []byte {
+func (p *peer) answer(method string, params []byte) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case method == "ping":
 		return []byte("{}")
+	case method == "elicitation/create":
+		p.seen.yes++
+		return yes(params)
 	case method != "roots/list", p.opt.noRoots:
 		if !slices.Contains(p.seen.undeclared, method) {
 			p.seen.undeclared = append(p.seen.undeclared, method)
@@ -294,6 +298,27 @@ func (p *peer) answer(method string) []byte {
 		return p.opt.answer(p.roots)
 	}
 	return rootsList(p.roots)
+}
+
+// yes is the answer of a person who lets everything happen, once: the boundary has to hold all the same.
+func yes(params []byte) []byte {
+	content := []byte("{}")
+	properties, _ := wire.Get(params, "requestedSchema", "properties")
+	for name, schema := range wire.Members(properties) {
+		value := least(schema)
+		options, _ := wire.Get(schema, "enum")
+		for option := range wire.Items(options) {
+			if text, _ := wire.Unquote(option); strings.Contains(strings.ToLower(text), "once") || strings.EqualFold(text, "yes") || strings.EqualFold(text, "allow") {
+				value = option
+				break
+			}
+		}
+		if wire.GetString(schema, "type") == "boolean" {
+			value = []byte("true")
+		}
+		content = wire.SetMember(content, value, name)
+	}
+	return append(append([]byte(`{"action":"accept","content":`), content...), '}')
 }
 
 func rootsList(uris []string) []byte {
@@ -336,7 +361,7 @@ func (c caller) CanAsk(string) bool { return true }
 func (c caller) Ask(_ context.Context, qs []exchange.Question, answer func([]exchange.Answer)) {
 	answers := make([]exchange.Answer, len(qs))
 	for i, q := range qs {
-		if result := c.answer(q.Method); result != nil {
+		if result := c.answer(q.Method, q.Params); result != nil {
 			answers[i].Result = result
 		} else {
 			answers[i].Error = fmt.Appendf(nil, `{"code":%d,"message":"this client does not answer %s"}`, wire.CodeMethodNotFound, q.Method)
