@@ -54,7 +54,7 @@ func newConfinement(plan *config.Plan, learn *learned) (*confinement, error) {
 		}
 		return c, err
 	}
-	policy := sandbox.Policy{Unix: plan.AllowUnix.Value, Net: sandbox.Net{All: plan.Net.Value.All}}
+	policy := sandbox.Policy{Unix: plan.AllowUnix.Value, Net: sandbox.Net{All: plan.Net.Value.All}, Excepts: c.excepts(plan.Roots)}
 	if len(plan.Net.Value.Hosts) > 0 {
 		var err error
 		if c.hosts, err = egress.ParseHosts(plan.Net.Value.Hosts); err != nil {
@@ -134,6 +134,14 @@ func (c *confinement) close() {
 	}
 }
 
+// reached is told what holds the server, each time that it was started.
+func (c *confinement) reached(l sandbox.Level) {
+	c.run.note("the server runs %s", l)
+	if c.level.Parts && !l.Parts {
+		c.run.report("what is to be held back in the roots is open to the server: nothing can be mounted for it")
+	}
+}
+
 // String says for people what the kernel enforces.
 func (c *confinement) String() string {
 	text := c.level.String()
@@ -144,7 +152,7 @@ func (c *confinement) String() string {
 		}
 		text = strings.Replace(text, c.level.Net.String(), "network to "+strings.Join(names, ", "), 1)
 	}
-	return text
+	return text + c.heldBack()
 }
 
 // command is the server's command, confined to the roots that hold now and to what it needs to run.
@@ -197,6 +205,7 @@ func (c *confinement) policy(filled launch.Command, set roots.Set, dir string, p
 		Net:   sandbox.Net{All: plan.Net.Value.All},
 		Unix:  plan.AllowUnix.Value,
 	}
+	policy.Excepts = c.excepts(set)
 	policy.Rules = append(policy.Rules, sandbox.Rule{Path: c.tmp, Access: roots.ReadWrite})
 	for access, paths := range map[roots.Access][]string{roots.ReadOnly: plan.AllowRead.Value, roots.ReadWrite: plan.AllowWrite.Value} {
 		for _, path := range paths {
@@ -395,11 +404,14 @@ func (c *confinement) open(set roots.Set) []string {
 	var notes []string
 	for _, inner := range set.Dirs() {
 		for _, outer := range set.Dirs() {
-			if more := outer.Access &^ inner.Access; more != 0 && inner.Path != outer.Path && beneath(inner.Path, outer.Path) {
+			if less(inner, outer) && !(c.level.Parts && inner.Access&roots.Write == 0) {
 				notes = append(notes, fmt.Sprintf("%s (%s) lies in %s (%s), and to the kernel it is open as that is: only calls are held to less",
 					inner.Path, guard.LogDir(inner).Access, outer.Path, guard.LogDir(outer).Access))
 			}
 		}
+	}
+	if c.level.Parts {
+		return notes
 	}
 	for _, file := range c.plan.Files {
 		if d, _, in := set.Match(file); in && d.Access&roots.Write != 0 {

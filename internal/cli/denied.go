@@ -30,7 +30,7 @@ type denial struct {
 }
 
 var (
-	refusedFile = regexp.MustCompile(`(?i)\b(EACCES|EPERM)\b|permission denied|operation not permitted|Errno 1\b|Errno 13\b|os error 1(3)?\b|access( is)? denied`)
+	refusedFile = regexp.MustCompile(`(?i)\b(EACCES|EPERM)\b|permission denied|operation not permitted|Errno 1\b|Errno 13\b|os error 1(3)?\b|access( is)? denied|\bEROFS\b|read-only file system|Errno 30\b`)
 	refusedNet  = regexp.MustCompile(`(?i)\bEAFNOSUPPORT\b|address family not supported|Errno 97\b|os error 97\b`)
 	unknownHost = regexp.MustCompile(`(?:getaddrinfo (?:EAI_AGAIN|ENOTFOUND)|lookup) ([A-Za-z0-9.-]+)`)
 	noConnect   = regexp.MustCompile(`connect E(?:ACCES|PERM) (\[?[0-9A-Fa-f.:]+\]?:[0-9]+)`)
@@ -97,7 +97,16 @@ func (c *confinement) denials(text string) []denial {
 		}
 	}
 	for _, path := range paths {
-		if d, is := c.deniedFile(policy.Rules, path); is && !slices.ContainsFunc(list, func(have denial) bool { return have.path == d.path }) {
+		d, is := c.deniedFile(policy.Rules, path)
+		if real, err := filepath.EvalSymlinks(path); err == nil || filepath.IsAbs(path) {
+			if err != nil { // it may have been to be made
+				real = path
+			}
+			if e, held := exceptOf(policy.Excepts, real); held {
+				d, is = heldBackDenial(e, path), true
+			}
+		}
+		if is && !slices.ContainsFunc(list, func(have denial) bool { return have.path == d.path }) {
 			add(d)
 		}
 	}

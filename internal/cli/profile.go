@@ -30,6 +30,7 @@ type proposal struct {
 	notes             []string // why, for net and unix
 	left              []string // what is not proposed
 	rules             []sandbox.Rule
+	excepts           []sandbox.Except
 	learned           *learned
 	plan              *config.Plan
 	written, readOnly map[string]bool // the roots in which was written, and those in which was only read
@@ -49,6 +50,7 @@ func (l *learned) profile(c *confinement, set roots.Set) (string, error) {
 	seen := slices.SortedFunc(maps.Keys(l.seen), func(a, b sandbox.Access) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(string(a.Use), string(b.Use)), strings.Compare(a.Program, b.Program))
 	})
+	p.excepts = (&confinement{plan: &config.Plan{Files: c.plan.Files}}).excepts(set)
 	p.programs(seen)
 	for _, a := range seen {
 		p.file(c, set, a)
@@ -98,8 +100,12 @@ func (p *proposal) file(c *confinement, set roots.Set, a sandbox.Access) {
 			p.readOnly[d.Path] = true
 		}
 	}
-	if allowed(p.rules, a) {
+	e, held := exceptOf(p.excepts, a.Path)
+	if allowed(p.rules, a) && !(held && (a.Use == sandbox.Writes || e.Access == 0)) {
 		return
+	}
+	if held { // it is opened as a whole
+		a.Path = e.Path
 	}
 	why := string(a.Use) + " it: " + short(a.Program)
 	switch dir, _ := filepath.Split(a.Path); {

@@ -29,7 +29,6 @@ import (
 	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/pathargs"
 	"github.com/rootbound/rootbound/internal/results"
-	"github.com/rootbound/rootbound/internal/sandbox"
 	"github.com/rootbound/rootbound/internal/streamable"
 	"github.com/rootbound/rootbound/internal/transport"
 	"github.com/rootbound/rootbound/internal/wire"
@@ -268,7 +267,7 @@ func (a *app) run(ctx context.Context, f config.Flags, o runOptions) error {
 			Strict: plan.StrictProtocol.Value, Report: r.report, Note: r.note, Memory: a.eras(identity(command, cwd), r.report),
 			Again:    func(m *wire.Message) bool { return p.guard.Again(m) },
 			Protocol: transport.Protocol(plan.ServerProtocol.Value),
-			Confined: func(l sandbox.Level) { r.note("the server runs %s", l) },
+			Confined: confined.reached,
 			Said:     confined.listener(),
 			Exited: func(e *transport.ExitError, gone bool) {
 				r.report("%s", e.Error())

@@ -43,7 +43,8 @@ func TestMain(m *testing.M) {
 //	authority                    the same behind a login by OAuth, whose page the program visit visits
 //	expand FILE…                 puts the values of variables, written ${NAME}, into files
 //
-// and the conditions [landlock]: the kernel can confine a process, and [watch]: it can watch one.
+// and the conditions [landlock]: the kernel can confine a process, [watch]: it can watch
+// one, and [mounts]: it can hold back what is in a root.
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
@@ -78,6 +79,8 @@ func TestScript(t *testing.T) {
 			switch name {
 			case "landlock":
 				_, err = sandbox.Supported()
+			case "mounts":
+				err = sandbox.Parts()
 			case "watch":
 				_, err = sandbox.Watch{}.Able()
 			default:

@@ -110,7 +110,7 @@ func asGuard(text string) int {
 			return fail(err)
 		}
 	}
-	cmd.Path, cmd.Args, cmd.ExtraFiles = s.Path, s.Args, s.Files
+	cmd.Path, cmd.Args, cmd.ExtraFiles, cmd.SysProcAttr = s.Path, s.Args, s.Files, s.Attr
 	if err := cmd.Start(); err != nil {
 		return fail(err)
 	}

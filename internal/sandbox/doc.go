@@ -25,8 +25,9 @@
 // What is open stays open with the rights it had; of a program that is started only its standard streams are. Looking at
 // a file without opening it (stat, a watch for changes) is not restricted, nor are mode and times of files elsewhere that
 // belong to the same user, nor with Restrict their owner and attributes. A rule holds for a file or a directory, not for
-// its name: what takes its place later is outside. A directory in a directory cannot be taken out of it again, so a
-// read-only root in a writable one is writable to the kernel. A Rule for one file that may be replaced has to be one for
+// its name: what takes its place later is outside. With Restrict a directory in a directory cannot be taken out of it again, so
+// a read-only root in a writable one is writable to the kernel; for a program that is started, Excepts take it out where a mount
+// namespace can be had. What is not there when it starts cannot be taken out. A Rule for one file that may be replaced has to be one for
 // its directory. A file with a second name inside is inside. Before version 6 of Landlock, signals reach other processes
 // of the user (Level says so). Time, memory and disk are not bounded. A restriction is never lifted.
 //
@@ -74,10 +75,19 @@ func (n Net) String() string {
 	return "no network"
 }
 
+// Except takes something out of what rules open: what is at Path, and beneath it, has at most that Access, roots.ReadOnly or
+// nothing. It has to be there, and no link may be on the way to it.
+type Except struct {
+	Path   string
+	Access roots.Access
+}
+
 // Policy is what a program may do that is started confined. The zero value allows nothing, not even to run the program.
 type Policy struct {
 	Rules []Rule
-	Net   Net
+	// Excepts are held to where that can be had: Level says whether, and Parts why not.
+	Excepts []Except `json:",omitempty"`
+	Net     Net
 	// Unix lets it use Unix sockets. Before version 9 of Landlock that is any of them that the user may use.
 	Unix bool `json:",omitempty"`
 }
@@ -92,6 +102,8 @@ type Level struct {
 	Seccomp bool
 	Net     Net
 	Unix    bool
+	// Parts is set when the policy's Excepts hold.
+	Parts bool `json:",omitempty"`
 	// Watched is set when nothing is enforced, and what the program does is told (see Watch).
 	Watched bool `json:",omitempty"`
 }
@@ -121,7 +133,11 @@ func (l Level) String() string {
 	case !l.Seccomp:
 		return fmt.Sprintf("confined by the kernel (Landlock %d)", l.Landlock)
 	}
-	s := fmt.Sprintf("confined: landlock abi %d + seccomp, %s", l.Landlock, l.Net)
+	layers := fmt.Sprintf("landlock abi %d + seccomp", l.Landlock)
+	if l.Parts {
+		layers += " + mounts"
+	}
+	s := fmt.Sprintf("confined: %s, %s", layers, l.Net)
 	if l.Unix {
 		s += ", Unix sockets"
 	}

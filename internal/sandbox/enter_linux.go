@@ -14,8 +14,16 @@ import (
 )
 
 // confine restricts this thread to the policy, and tries whether it is.
-func (o order) confine() error {
+func (o *order) confine() error {
 	parent := os.Getppid()
+	if o.Level.Parts {
+		if err := o.parts(); err != nil {
+			if !errors.Is(err, unix.EPERM) {
+				return err
+			}
+			o.Level.Parts = false // somebody lets namespaces be made and nothing be mounted in them
+		}
+	}
 	trials, err := o.trials(parent)
 	if err != nil {
 		return err
@@ -44,7 +52,7 @@ type step struct {
 }
 
 // steps returns them in the order in which they can be had.
-func (o order) steps(parent int) ([]step, error) {
+func (o *order) steps(parent int) ([]step, error) {
 	filter, err := o.Policy.filter()
 	if err != nil {
 		return nil, fmt.Errorf("writing the filter of system calls: %w", err)
@@ -60,7 +68,7 @@ func (o order) steps(parent int) ([]step, error) {
 	}, nil
 }
 
-func (o order) landlock() error {
+func (o *order) landlock() error {
 	var file, dir landlock.AccessFSSet
 	if o.Policy.Unix {
 		dir = unixDir

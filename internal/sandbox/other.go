@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"syscall"
 )
 
 var errSystem = fmt.Errorf("files: not confined: on %s nothing holds a process to directories: %w", runtime.GOOS, errors.ErrUnsupported)
@@ -16,7 +17,11 @@ type Stage struct {
 	Path  string
 	Args  []string
 	Files []*os.File
+	Attr  *syscall.SysProcAttr
 }
+
+// Parts says why nothing can be taken out of what rules open.
+func Parts() error { return errSystem }
 
 // Supported returns the level that Restrict would reach, or why it would reach none: an error that is
 // errors.ErrUnsupported.

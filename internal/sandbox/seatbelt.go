@@ -91,6 +91,28 @@ func (p Policy) profile(isDir func(path string) bool) (string, error) {
 			b.WriteString("(allow file-write-unlink (require-all " + beneath + " " + isDirectory + "))\n")
 		}
 	}
+	for _, e := range p.Excepts { // what comes later holds
+		path, err := seatbeltString(e.Path)
+		if err != nil {
+			return "", fmt.Errorf("holding back %q: %w", e.Path, err)
+		}
+		at := "(literal " + path + ")"
+		if isDir(e.Path) {
+			at = "(subpath " + path + ")"
+		}
+		what := "file-write*"
+		if e.Access&roots.Read == 0 {
+			what = "file-read-data file-map-executable file-write*"
+		}
+		b.WriteString("(deny " + what + " " + at + ")\n")
+		for _, dir := range p.above(e.Path) { // nor can anything else be put in its place
+			dir, err := seatbeltString(dir)
+			if err != nil {
+				return "", fmt.Errorf("holding back %q: %w", e.Path, err)
+			}
+			b.WriteString("(deny file-write-unlink (literal " + dir + "))\n")
+		}
+	}
 	switch {
 	case p.Net.All:
 		b.WriteString(`(allow network*)

@@ -26,6 +26,9 @@ func TestProfiles(t *testing.T) {
 			{Path: "/Users/me/names", List: true},
 			server,
 		}},
+		"excepts": {Rules: []Rule{{Path: root, Access: roots.ReadWrite}, server}, Excepts: []Except{
+			{Path: root + "/.git/hooks", Access: roots.ReadOnly}, {Path: file},
+		}},
 		"net-proxy":      {Rules: []Rule{server}, Net: Net{Proxy: 40123}},
 		"net-proxy-unix": {Rules: []Rule{server}, Net: Net{Proxy: 40123}, Unix: true},
 		"net-all":        {Rules: []Rule{server}, Net: Net{All: true}},

@@ -22,4 +22,4 @@ type connector struct {
 
 func (connector) serve() {}
 
-func (o order) watch() error { return errWatch }
+func (o *order) watch() error { return errWatch }

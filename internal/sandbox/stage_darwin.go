@@ -33,8 +33,11 @@ func (p Policy) Able() (Level, error) {
 	if err := unix.Access(sandboxExec, unix.X_OK); err != nil {
 		return Level{}, fmt.Errorf("this system has no %s (%v): %w", sandboxExec, err, errors.ErrUnsupported)
 	}
-	return Level{Seatbelt: true, Net: p.Net, Unix: p.Unix}, nil
+	return Level{Seatbelt: true, Net: p.Net, Unix: p.Unix, Parts: len(p.Excepts) > 0}, nil
 }
+
+// Parts says why nothing can be taken out of what rules open: here it can.
+func Parts() error { return nil }
 
 // Stage prepares to run the program at path with the arguments args, of which the first is its name, and exactly the
 // environment env. The caller starts what it returns, and then calls Confined, or Close when it did not start. The error
@@ -101,10 +104,10 @@ func pair() (ends [2]int, err error) {
 }
 
 // watch is for other systems.
-func (o order) watch() error { return errWatch }
+func (o *order) watch() error { return errWatch }
 
 // confine tries whether this process is held to the policy, in which it was started, and takes away the rest.
-func (o order) confine() error {
+func (o *order) confine() error {
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
 		return fmt.Errorf("setting limits: %w", err)
 	}

@@ -60,6 +60,7 @@ func (p Policy) Able() (Level, error) {
 		return Level{}, errors.New("a program that reaches the network through our proxy cannot have Unix sockets too")
 	}
 	level.Seccomp, level.Net, level.Unix = true, p.Net, p.Unix
+	level.Parts = len(p.Excepts) > 0 && Parts() == nil
 	return level, nil
 }
 
@@ -74,6 +75,9 @@ func (p Policy) Stage(path string, args, env []string) (*Stage, error) {
 	s, err := newStage(order{Policy: p, Level: level, Path: path, Args: args, Env: env}, "/proc/self/exe", []string{os.Args[0], Argument})
 	if err == nil {
 		s.listen = func(fd int) { go connector{fd, p.Net.Proxy}.serve() }
+		if level.Parts {
+			s.Attr = mountNamespace()
+		}
 	}
 	return s, err
 }

@@ -1,9 +1,15 @@
 package sandbox
 
-import "golang.org/x/sys/unix"
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rootbound/rootbound/roots"
+)
 
 // trials returns what this policy must make impossible, as far as it can be tried here.
-func (o order) trials(parent int) ([]trial, error) {
+func (o *order) trials(parent int) ([]trial, error) {
 	var list []trial
 	if !o.Policy.allows("/") {
 		list = append(list, trial{"to list the top directory", func() error { return tryList("/") }, unix.EACCES})
@@ -21,7 +27,25 @@ func (o order) trials(parent int) ([]trial, error) {
 	if o.Policy.Net == (Net{}) {
 		list = append(list, trial{"to make a TCP socket", func() error { return trySocket(unix.AF_INET, unix.SOCK_STREAM) }, unix.EAFNOSUPPORT})
 	}
-	return shown(list)
+	list, err := shown(list)
+	if o.Level.Parts { // it holds already: nothing can be shown to have been possible
+		for _, e := range o.Policy.Excepts {
+			if e.Access&roots.Read == 0 {
+				list = append(list, trial{fmt.Sprintf("to read %q", e.Path), func() error { return tryRead(e.Path) }, unix.EACCES})
+			} else {
+				list = append(list, trial{fmt.Sprintf("to write %q", e.Path), func() error { return unix.Access(e.Path, unix.W_OK) }, unix.EROFS})
+			}
+		}
+	}
+	return list, err
+}
+
+func tryRead(path string) error {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err
 }
 
 func trySocket(family, kind int) error {

@@ -31,7 +31,7 @@ func (w Watch) Stage(path string, args, env []string) (*Stage, error) {
 }
 
 // watch lets everything be done by this thread and what it starts, and the guard be asked about what it watches.
-func (o order) watch() error {
+func (o *order) watch() error {
 	parent := os.Getppid()
 	raw, err := watchFilter()
 	if err != nil {

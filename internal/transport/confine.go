@@ -25,6 +25,7 @@ func startConfined(guard *watcher, cmd *exec.Cmd, p Stager) (sandbox.Level, erro
 		return sandbox.Level{}, err
 	}
 	cmd.Path, cmd.Args, cmd.Env, cmd.ExtraFiles = s.Path, s.Args, []string{}, s.Files
+	cmd.SysProcAttr = s.Attr
 	if err := guard.start(cmd); err != nil {
 		s.Close()
 		return sandbox.Level{}, err

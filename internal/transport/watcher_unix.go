@@ -50,7 +50,10 @@ func newWatcher() (*watcher, error) {
 
 // start starts cmd in the watched group.
 func (g *watcher) start(cmd *exec.Cmd) error {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: g.pgid}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid, cmd.SysProcAttr.Pgid = true, g.pgid
 	return startTied(cmd)
 }
 

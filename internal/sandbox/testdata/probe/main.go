@@ -30,6 +30,10 @@ func main() {
 		race(os.Args[2], os.Args[3], os.Args[4] == "until it wins")
 		return
 	}
+	if len(os.Args) > 1 && os.Args[1] == "parts" {
+		parts(os.Args[2])
+		return
+	}
 	if len(os.Args) > 1 && os.Args[1] == "wait" {
 		fmt.Println("waiting in", os.Getpid())
 		unix.Pause()
@@ -123,6 +127,31 @@ func main() {
 	try("see a capability", capability())
 	try("type into a terminal", reachable(syscall(unix.SYS_IOCTL, 2, unix.TIOCSTI, uintptr(unsafe.Pointer(&[]byte{'x'}[0])))))
 	try("run a program without a file", memfd()) // the last, because it is another program then
+}
+
+// parts tries to get at what is held back in a directory that is open: .env, which may not be read, and .git/hooks, in which
+// nothing may be written.
+func parts(in string) {
+	try("read .env", read(in+"/.env"))
+	try("write .env", write(in+"/.env", os.O_WRONLY))
+	try("remove .env", os.Remove(in+"/.env"))
+	try("put another file in the place of .env", os.Rename(in+"/file", in+"/.env"))
+	try("link .env", first(os.Link(in+"/.env", in+"/linked"), func() error { return read(in + "/linked") }))
+	try("change the mode of .env", first(os.Chmod(in+"/.env", 0o644), func() error { return read(in + "/.env") }))
+	try("look into keys", list(in+"/keys"))
+	try("read a file of keys", read(in+"/keys/key"))
+	try("make a hook", write(in+"/.git/hooks/new", os.O_CREATE|os.O_WRONLY))
+	try("write a hook", write(in+"/.git/hooks/old", os.O_WRONLY))
+	try("remove a hook", os.Remove(in+"/.git/hooks/gone"))
+	try("read a hook", read(in+"/.git/hooks/old"))
+	try("move .git away", first(os.Rename(in+"/.git", in+"/moved"), func() error { return os.Rename(in+"/moved", in+"/.git") }))
+	try("move the hooks away", first(os.Rename(in+"/.git/hooks", in+"/.git/moved"), func() error { return os.Rename(in+"/.git/moved", in+"/.git/hooks") }))
+	try("mount over the hooks", unix.Mount("none", in+"/.git/hooks", "tmpfs", 0, ""))
+	try("unmount the hooks", unix.Unmount(in+"/.git/hooks", unix.MNT_DETACH))
+	try("make the hooks writable", unix.MountSetattr(unix.AT_FDCWD, in+"/.git/hooks", 0, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY}))
+	try("write beside the hooks", write(in+"/.git/index.lock", os.O_CREATE|os.O_WRONLY))
+	try("replace beside the hooks", os.Rename(in+"/.git/index.lock", in+"/.git/index"))
+	try("write in the directory", write(in+"/new", os.O_CREATE|os.O_WRONLY))
 }
 
 // race is a server that looks where a path leads before it opens it, while something exchanges what is there: a file
