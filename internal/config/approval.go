@@ -29,7 +29,7 @@ func (a Approval) WaitFor() time.Duration { return time.Duration(a.Wait.Value) *
 func (a Approval) PendingAfter() time.Duration { return time.Duration(a.Pending.Value) * time.Second }
 
 var approvalKeys = []key[Approval]{
-	{"wait", "How many seconds a question waits for a person.", true, aNumber,
+	{"wait", "How many seconds a question waits for a person.", false, aNumber,
 		func(d *decoder, v *splice.Value, a *Approval) { a.Wait = d.number(v) }},
 	{"pending", "After how many seconds a client whose call waits is told to call again.", true, aNumber,
 		func(d *decoder, v *splice.Value, a *Approval) { a.Pending = d.number(v) }},

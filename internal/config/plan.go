@@ -203,6 +203,12 @@ func projectFaults(f *File) []error {
 	}
 	root := f.doc.Root()
 	operatorKeys(f, root, fileKeys, refuse)
+	approvalTable := func(v *splice.Value) {
+		if t, ok := v.Get("approval"); ok {
+			operatorKeys(f, t, approvalKeys, refuse)
+		}
+	}
+	approvalTable(root)
 	for _, r := range f.Rules {
 		if r.Verdict == policy.Allow {
 			faults = append(faults, r.origin.errorf("a project's file only narrows, and its rules only ask and deny"))
@@ -216,6 +222,7 @@ func projectFaults(f *File) []error {
 	if servers, ok := root.Get("server"); ok {
 		for _, s := range servers.Members {
 			operatorKeys(f, s.Value, serverKeys, refuse)
+			approvalTable(s.Value)
 			if tools, ok := s.Value.Get("tool"); ok {
 				for _, t := range tools.Members {
 					operatorKeys(f, t.Value, toolKeys, refuse)
