@@ -79,7 +79,8 @@ var effects = []struct {
 	{
 		"starting a process",
 		[]string{"os/exec", "os.StartProcess", "syscall.StartProcess", "syscall.ForkExec", "syscall.Exec"},
-		[]string{"internal/transport", forTests, "internal/sandbox/stage_unix.go"}, // a stage becomes the server
+		[]string{"internal/transport", forTests, "internal/sandbox/stage_unix.go", // a stage becomes the server
+			"internal/sandbox/parts_linux.go"}, // whether a namespace can be had
 	},
 	{
 		"listening",
