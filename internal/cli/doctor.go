@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
@@ -164,30 +165,48 @@ func (a *app) printReport(m doctor.Machine, r *doctor.Report) error {
 
 // mend shows and writes what can be mended, and judges anew what is there then.
 func (a *app) mend(m doctor.Machine, files []*clientconf.File, r *doctor.Report, o doctorOptions) (*doctor.Report, error) {
-	list, errs := doctor.Fixes(m, files, r)
-	for _, err := range errs {
-		fmt.Fprintf(a.err, "rootbound: not mended: %s\n", printable(err.Error()))
-	}
-	if len(list) == 0 {
-		fmt.Fprintf(a.out, "Nothing is found that can be mended without you.\n\n")
-		return r, nil
-	}
-	for _, am := range list {
-		path := printable(am.File.Path)
-		diff := udiff.Unified(path, path, doctor.Mask(am.File, string(am.Before)), doctor.Mask(am.File, string(am.Draft.Bytes())))
-		fmt.Fprint(a.out, printableLines(diff))
-		if err := am.File.Save(true); err != nil {
+	for round := 0; ; round++ {
+		list, errs := doctor.Fixes(m, files, r)
+		if len(list) == 0 || round == 5 { // what one client reads otherwise than another could go on
+			for _, err := range errs {
+				fmt.Fprintf(a.err, "rootbound: not mended: %s\n", printable(err.Error()))
+			}
+			if round == 0 {
+				fmt.Fprintf(a.out, "Nothing is found that can be mended without you.\n\n")
+			}
+			return r, nil
+		}
+		for _, am := range list {
+			if err := a.amend(am); err != nil {
+				return nil, err
+			}
+		}
+		var err error
+		if _, files, err = a.machine(o); err != nil {
 			return nil, err
 		}
-		if err := am.Draft.Write(); err != nil {
-			return nil, err
-		}
-		fmt.Fprintf(a.out, "Mended %s; what was there is in %s. Then %s.\n\n", plural(len(am.Mends), "finding", "findings"),
-			printable(filepath.Base(am.File.Backup())), am.File.Client.Restart)
+		r = doctor.ExamineFiles(m, files)
 	}
-	_, files, err := a.machine(o)
-	if err != nil {
-		return nil, err
+}
+
+// amend shows and writes one amendment.
+func (a *app) amend(am doctor.Amendment) error {
+	f := am.File
+	path := printable(f.Path)
+	fmt.Fprint(a.out, printableLines(udiff.Unified(path, path, doctor.Mask(f, string(am.Before)), doctor.Mask(f, string(am.Draft.Bytes())))))
+	// A copy that is there of a file with wrapped servers is that of before they were.
+	copied := "what was there is in"
+	keep := slices.ContainsFunc(f.Servers, wrapped)
+	if _, err := os.Lstat(f.Backup()); err == nil && keep {
+		copied = "what was there before servers were wrapped is in"
 	}
-	return doctor.ExamineFiles(m, files), nil
+	if err := f.Save(keep); err != nil {
+		return err
+	}
+	if err := am.Draft.Write(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(a.out, "Mended %s; %s %s. Then %s.\n\n", plural(len(am.Mends), "finding", "findings"), copied,
+		printable(filepath.Base(f.Backup())), f.Client.Restart)
+	return err
 }

@@ -31,10 +31,14 @@ type Amendment struct {
 	Mends []Finding
 }
 
-// Fixes returns the edits that mend the safe findings of a report, and the findings that could not be mended, with why.
-// Nothing is written.
+// Fixes returns the edits that mend the safe findings of a report, and the findings that could not be mended, with why. Of a
+// file that several clients read it is the edit for the first of them that has something to mend: the next is found when that
+// is written. Nothing is written here.
 func Fixes(m Machine, files []*clientconf.File, r *Report) (list []Amendment, errs []error) {
 	for _, f := range files {
+		if slices.ContainsFunc(list, func(a Amendment) bool { return a.File.Path == f.Path }) {
+			continue
+		}
 		a, err := fix(m, files, f, r)
 		if err != nil {
 			errs = append(errs, err)
@@ -80,13 +84,14 @@ func fix(m Machine, files []*clientconf.File, f *clientconf.File, r *Report) (Am
 		text = next
 		a.Mends = append(a.Mends, g)
 	}
-	now := f.With(text)
 	draft, err := f.Amend(text)
 	if err != nil {
 		return Amendment{File: f}, errors.Join(append(errs, err)...)
 	}
 	a.Draft = draft
-	for _, g := range ExamineFiles(m, with(files, f, now)).Findings { // roots that are mended can be moved
+	mended := with(files, f, text)
+	now := mended[slices.Index(files, f)]
+	for _, g := range ExamineFiles(m, mended).Findings { // roots that are mended can be moved
 		if g.migrate == nil || g.File != f.Path || g.Client != f.Client.ID {
 			continue
 		}
@@ -109,10 +114,14 @@ func fix(m Machine, files []*clientconf.File, f *clientconf.File, r *Report) (Am
 	return a, errors.Join(errs...)
 }
 
-// with returns the files with one in the place of another.
-func with(files []*clientconf.File, old, now *clientconf.File) []*clientconf.File {
+// with returns the files with another text in one, for each client that reads it.
+func with(files []*clientconf.File, f *clientconf.File, text []byte) []*clientconf.File {
 	all := slices.Clone(files)
-	all[slices.Index(all, old)] = now
+	for i, g := range all {
+		if g.Path == f.Path && g.Place.Role != clientconf.Presence {
+			all[i] = g.With(text)
+		}
+	}
 	return all
 }
 
@@ -123,7 +132,7 @@ func check(m Machine, files []*clientconf.File, f *clientconf.File, text []byte,
 		left[g.Client+"\x00"+g.File+"\x00"+g.Server+"\x00"+g.ID]++
 	}
 	dead := f.Dead()
-	for _, g := range ExamineFiles(m, with(files, f, f.With(text))).Findings {
+	for _, g := range ExamineFiles(m, with(files, f, text)).Findings {
 		key := g.Client + "\x00" + g.File + "\x00" + g.Server + "\x00" + g.ID
 		if left[key]--; left[key] < 0 && !dead && g.File == f.Path { // a file that could not be read has more to it
 			return fmt.Errorf("%q is not edited: the edit would bring %s, %s", f.Path, g.ID, g.What)
