@@ -76,7 +76,8 @@ func (c *configured) judge(s *clientconf.Server, o wrapOptions, set roots.Set) v
 	}
 	v.change, v.open, v.why = true, false, "is wrapped"
 	if client.Roots.Sends == clientconf.Yes && s.Scope != clientconf.Project && fixed {
-		v.hint = fmt.Sprintf("%s also says what it has open, and what holds is in both; to follow that, write: %s", client.Name, byHand(command, c.proposal()))
+		v.hint = fmt.Sprintf("%s says what it has open: what holds is in both, and nothing where they do not meet; to follow what is open, write: %s",
+			client.Name, byHand(command, c.proposal()))
 	}
 	return v
 }
