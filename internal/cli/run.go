@@ -28,6 +28,7 @@ import (
 	"github.com/rootbound/rootbound/internal/guard"
 	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/pathargs"
+	"github.com/rootbound/rootbound/internal/policy"
 	"github.com/rootbound/rootbound/internal/results"
 	"github.com/rootbound/rootbound/internal/streamable"
 	"github.com/rootbound/rootbound/internal/transport"
@@ -710,6 +711,10 @@ func (a *app) startLine(r *running, plan *config.Plan, layers string) {
 		b.WriteString("; logged by the guard in front, in " + r.loggedBy)
 	default:
 		b.WriteString("; nothing is logged")
+	}
+	asks := (plan.Ask.Value == policy.AskAuto || plan.Ask.Value == policy.AskAlways) && r.app.env(askedBy) == ""
+	if asks && r.approve.door != nil && strings.HasSuffix(layers, "not confined") {
+		b.WriteString("; without --confine a hostile server could answer for you")
 	}
 	r.warn(b.String())
 }

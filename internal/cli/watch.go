@@ -121,8 +121,8 @@ type screen struct {
 
 	width, height int
 	states        map[int]stateMsg // by process
-	selected      string             // the id of the question that is shown
-	since         time.Time          // since when
+	selected      string           // the id of the question that is shown
+	since         time.Time        // since when
 	scroll        int
 	noting        bool // a note to a no is being typed
 	note          string
