@@ -32,8 +32,8 @@ type Amendment struct {
 }
 
 // Fixes returns the edits that mend the safe findings of a report, and the findings that could not be mended, with why. Of a
-// file that several clients read it is the edit for the first of them that has something to mend: the next is found when that
-// is written. Nothing is written here.
+// file that several clients read it is the edit for the first of them that has something to mend, and of a value with several
+// findings it is one: the next is found when that is written. Nothing is written here.
 func Fixes(m Machine, files []*clientconf.File, r *Report) (list []Amendment, errs []error) {
 	for _, f := range files {
 		if slices.ContainsFunc(list, func(a Amendment) bool { return a.File.Path == f.Path }) {
@@ -72,8 +72,10 @@ func fix(m Machine, files []*clientconf.File, f *clientconf.File, r *Report) (Am
 		return b.Column - a.Column
 	})
 	var errs []error
+	last := splice.Pos{}
 	for _, g := range due {
-		if g.mend == nil {
+		at := splice.Pos{Line: g.Line, Column: g.Column}
+		if g.mend == nil || at == last { // of two in one value, the other one is found again
 			continue
 		}
 		next, err := g.mend(text)
@@ -81,7 +83,7 @@ func fix(m Machine, files []*clientconf.File, f *clientconf.File, r *Report) (Am
 			errs = append(errs, fmt.Errorf("%s:%d:%d: %s: %w", f.Path, g.Line, g.Column, g.ID, err))
 			continue
 		}
-		text = next
+		text, last = next, at
 		a.Mends = append(a.Mends, g)
 	}
 	draft, err := f.Amend(text)

@@ -134,6 +134,29 @@ func TestMendsLeaveTheRest(t *testing.T) {
 	}
 }
 
+// Two mends of one value come one after the other.
+func TestTwoMendsOfOneValue(t *testing.T) {
+	c, _ := clientconf.Lookup("cline")
+	f := clientconf.ParseAs(c, "/cline_mcp_settings.json", []byte(`{"mcpServers": {"a": {"command": "/opt/x", "args": ["~/${A}/$B"]}}}`))
+	m := elsewhere()
+	rounds := 0
+	for ; rounds < 5; rounds++ {
+		files := []*clientconf.File{f}
+		list, errs := Fixes(m, files, ExamineFiles(m, files))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		if len(list) == 0 {
+			break
+		}
+		f = f.With(list[0].Draft.Bytes())
+	}
+	want := `{"mcpServers": {"a": {"command": "/opt/x", "args": ["/home/ana/${env:A}/${env:B}"]}}}`
+	if diff := cmp.Diff(want, string(f.Text())); diff != "" || rounds != 3 {
+		t.Errorf("after %d rounds (-want +got):\n%s", rounds, diff)
+	}
+}
+
 // Whatever is in a file, it is judged without a crash, findings have places in it, and what is mended is read by its client.
 func FuzzExamine(f *testing.F) {
 	clients := clientconf.Clients()
