@@ -107,7 +107,15 @@ func (a *app) completeConfigured(o *wrapOptions) cobra.CompletionFunc {
 type configured struct {
 	host  clientconf.Host
 	files []*clientconf.File
-	also  map[string][]string // by path: other clients that read the file
+	also  map[string][]string // by where it is: other clients that read the file
+}
+
+// realPath is where a file is that links lead to.
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
 }
 
 // configured finds the files of the named clients, each once.
@@ -131,14 +139,13 @@ func (a *app) configured(o wrapOptions, ids []string) (*configured, error) {
 			continue
 		}
 		found[f.Client.ID] = true
+		path := realPath(f.Path)
 		switch {
-		case at[f.Path]:
-			c.also[f.Path] = append(c.also[f.Path], f.Client.Name)
-		case o.all || slices.Contains(ids, f.Client.ID):
-			at[f.Path] = true
+		case !at[path] && (o.all || slices.Contains(ids, f.Client.ID)):
+			at[path] = true
 			c.files = append(c.files, f)
 		default:
-			c.also[f.Path] = append(c.also[f.Path], f.Client.Name)
+			c.also[path] = append(c.also[path], f.Client.Name)
 		}
 	}
 	for _, id := range ids {

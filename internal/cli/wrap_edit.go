@@ -18,7 +18,7 @@ func (a *app) printVerdicts(c *configured, f *clientconf.File, list []verdict) {
 		return
 	}
 	fmt.Fprintf(a.out, "%s (%s, %s", printable(f.Path), f.Client.Name, f.Place.Scope)
-	if also := c.also[f.Path]; len(also) > 0 {
+	if also := c.also[realPath(f.Path)]; len(also) > 0 {
 		fmt.Fprintf(a.out, "; also read by %s", strings.Join(also, ", "))
 	}
 	fmt.Fprintln(a.out, ")")
