@@ -9,6 +9,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -86,8 +87,14 @@ type Server struct {
 	told     atomic.Bool // that a client is on another machine
 }
 
-// Listen listens on an address. Who serves what is listened on closes it.
-func Listen(address string) (net.Listener, error) { return net.Listen("tcp", address) }
+// Listen listens on an address, with numbers for its host. Who serves what is listened on closes it.
+func Listen(address string) (net.Listener, error) {
+	network := "tcp"
+	if a, err := netip.ParseAddrPort(address); err == nil && a.Addr().Is4() {
+		network = "tcp4" // or 0.0.0.0 would be every address of the other kind too
+	}
+	return net.Listen(network, address)
+}
 
 // New returns a server for what is listened on with l.
 func New(l net.Listener, o Options) *Server {
