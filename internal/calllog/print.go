@@ -173,6 +173,10 @@ func (p *Printer) PrintStory(s Story) error {
 		}
 		line("%s%s", label, Visible(allow))
 	}
+	if r.Rule != "" && r.Verdict == Allow {
+		line("  to change a [[rule]] with match = { server = %s, tool = %s } and verdict = \"ask\" or \"deny\"",
+			strconv.Quote(r.Server), strconv.Quote(r.Tool))
+	}
 	line("  record    %s:%d", Visible(s.Call.File), r.Seq)
 	_, err := io.WriteString(p.W, b.String())
 	return err

@@ -186,6 +186,9 @@ var capabilities = []string{"roots", "sampling", "elicitation", "experimental", 
 
 // clientFile reads a client's file, or a fragment. What is not ours is left alone.
 func (d *decoder) clientFile(root *splice.Value) {
+	if rules, ok := root.Get("rule"); ok { // a client has no such key, so it was meant for us
+		d.fault(rules.Pos, "rules are not read from a client's file: write them to your own, rootbound.toml")
+	}
 	d.clientSettings(root, &d.file.Settings, false)
 	if servers, ok := root.Get("mcpServers"); ok && d.file.doc.Format() != splice.TOML {
 		if d.want(servers, splice.ObjectKind) {

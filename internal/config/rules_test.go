@@ -129,6 +129,10 @@ func TestRuleFaults(t *testing.T) {
 			t.Errorf("%s\ngot  %v\nwant %s", text, err, want)
 		}
 	}
+	const client = `{"mcpServers": {"a": {"command": "x"}}, "rule": [{"match": {}, "verdict": "deny"}]}`
+	if _, err := Parse("/c/mcp.json", []byte(client)); err == nil || !strings.Contains(err.Error(), "rules are not read from a client's file") {
+		t.Errorf("rules in a client's file: %v", err)
+	}
 	for _, text := range []string{
 		rule(`tool = "a*"`, "ask") + rule(`tool = "ab"`, "deny"),
 		rule(`tool = "a", effect = "write"`, "ask") + rule(`tool = "a"`, "ask"),

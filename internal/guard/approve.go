@@ -125,7 +125,7 @@ func (g *Guard) approve(ctx context.Context, r *exchange.Request, next exchange.
 		next.Handle(ctx, r, reply)
 		return
 	}
-	c, d := g.decide(r, nil)
+	c, d := g.decide(r)
 	switch d.Verdict {
 	case policy.Allow:
 		next.Handle(ctx, r, reply)
@@ -483,7 +483,7 @@ func (a *asking) run(answer approval.Answer, text string) {
 	if !g.contained {
 		g.judgeAgain(&c)
 	}
-	call, d := g.decide(&c, nil)
+	call, d := g.decide(&c)
 	if d.Verdict == policy.Deny {
 		g.deny(r, codeRule, "it was allowed, and is refused now: "+d.Reason+" ("+d.Rule+")", d.Change, d.Reason, a.reply)
 		return

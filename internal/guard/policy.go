@@ -48,13 +48,12 @@ func (g *Guard) SetPolicy(p Policy) {
 // ruled is what policy leaves in the trail for the log.
 type ruled struct{ rule string }
 
-// decide says what becomes of a tools/call, and of what it was decided. Granted is what a person allowed in this session.
-// It may ask the disk where paths lead.
-func (g *Guard) decide(r *exchange.Request, granted []policy.Grant) (policy.Call, policy.Decision) {
+// decide says what becomes of a tools/call, and of what it was decided. It may ask the disk where paths lead.
+func (g *Guard) decide(r *exchange.Request) (policy.Call, policy.Decision) {
 	p := g.policy.Load()
 	name, _ := wire.Get(r.Msg.Params(), "name")
 	args, _ := wire.Get(r.Msg.Params(), "arguments")
-	c := policy.Call{Server: g.opt.Server, Tool: wire.GetString(r.Msg.Params(), "name"), Args: args, Granted: granted}
+	c := policy.Call{Server: g.opt.Server, Tool: wire.GetString(r.Msg.Params(), "name"), Args: args}
 	object := len(args) == 0 || args[0] == '{' || string(args) == "null" || g.contained // ours says itself what is wrong
 	if len(name) == 0 || name[0] != '"' || !object {
 		return c, policy.Decision{Rule: "the protocol", Reason: "it does not say in the protocol's way what is called"}
@@ -170,7 +169,7 @@ func (g *Guard) Try(tool string, args []byte) (policy.Call, policy.Decision) {
 	}
 	v := g.judgeArgs(found, r.Roots)
 	r.Trail.Add(exchange.Note{Stage: "paths", Detail: detail{judged: v.Judged}})
-	c, d := g.decide(r, nil)
+	c, d := g.decide(r)
 	if d.Verdict == policy.Allow {
 		d = g.policy.Load().Rules.Explain(c)
 	}

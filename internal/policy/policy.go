@@ -90,8 +90,6 @@ type Call struct {
 	// Effect is what is known of what the tool does, and From who says so, for people.
 	Effect Effect
 	From   string
-	// Granted is what a person has allowed in this session.
-	Granted []Grant
 }
 
 // Path is where a path argument leads.
@@ -106,14 +104,6 @@ type Path struct {
 	Root, Rel string
 	// Rights are what the root allows, and Need what the call seems to do there.
 	Rights, Need roots.Access
-}
-
-// Grant is a yes that holds for more than one call. It is bound to the rule that asked.
-type Grant struct {
-	// Rule is that of the decision that a person answered.
-	Rule string
-	// Tool is the tool that it is for, and Root the root; of the two one is given.
-	Tool, Root string
 }
 
 // Decision is what Decide says.
@@ -131,8 +121,6 @@ type Decision struct {
 	Roots    []string
 	// Default is set when no rule of the operator decided.
 	Default bool
-	// Granted is set when a person would be asked and has said yes before.
-	Granted bool
 }
 
 // Layers are the rules of a policy, in the order in which they are written.
@@ -179,16 +167,13 @@ func (p *Policy) Decide(c Call) Decision {
 			d = h
 		}
 	}
-	if d.Verdict == Ask && d.remembered(&c) {
-		d.Verdict, d.Granted = Allow, true
-	}
 	return d
 }
 
 // Explain is Decide with why and what would change it, whatever is decided.
 func (p *Policy) Explain(c Call) Decision {
 	d := p.Decide(c)
-	if d.Verdict != Allow || d.Granted {
+	if d.Verdict != Allow {
 		return d
 	}
 	if i := slices.IndexFunc(p.all(), func(r *Rule) bool { return r.At == d.Rule }); i >= 0 {
@@ -224,20 +209,6 @@ func decide(r *Rule, c *Call, byDefault bool) Decision {
 		d.Change = "the rule at " + r.At
 	}
 	return d
-}
-
-// remembered reports whether what was granted answers the question.
-func (d *Decision) remembered(c *Call) bool {
-	granted := func(tool, root string) bool {
-		return slices.Contains(c.Granted, Grant{Rule: d.Rule, Tool: tool, Root: root})
-	}
-	switch d.Remember {
-	case ForTool:
-		return granted(c.Tool, "")
-	case InRoot:
-		return granted(c.Tool, "") || !slices.ContainsFunc(d.Roots, func(root string) bool { return !granted("", root) })
-	}
-	return false
 }
 
 // touched are the roots in which a call changes something; where none of its paths says so, all that it has paths in.

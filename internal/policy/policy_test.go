@@ -45,29 +45,24 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-func TestGranted(t *testing.T) {
+// What a yes is good for is bound to roots only where the call has some.
+func TestRemember(t *testing.T) {
 	write := Path{Arg: "/path", Resolved: "/srv/x", Root: "/srv", Need: roots.Write}
 	read := Path{Arg: "/from", Resolved: "/home/u/x", Root: "/home/u", Need: roots.Read}
-	rule := func(r Remember) []*Rule { return []*Rule{{At: "r", Verdict: Ask, Remember: r}} }
 	for _, tt := range []struct {
-		name    string
-		rules   []*Rule
-		paths   []Path
-		granted []Grant
-		want    Decision
+		name     string
+		remember Remember
+		paths    []Path
+		want     Decision
 	}{
-		{"never", rule(Never), nil, []Grant{{"r", "t", ""}}, Decision{Verdict: Ask}},
-		{"tool", rule(ForTool), nil, []Grant{{"r", "t", ""}}, Decision{Verdict: Allow, Remember: ForTool, Granted: true}},
-		{"another tool", rule(ForTool), nil, []Grant{{"r", "u", ""}}, Decision{Verdict: Ask, Remember: ForTool}},
-		{"another rule", rule(ForTool), nil, []Grant{{"s", "t", ""}}, Decision{Verdict: Ask, Remember: ForTool}},
-		{"root", rule(InRoot), []Path{write, read}, []Grant{{"r", "", "/srv"}},
-			Decision{Verdict: Allow, Remember: InRoot, Roots: []string{"/srv"}, Granted: true}},
-		{"another root", rule(InRoot), []Path{write, read}, []Grant{{"r", "", "/home/u"}},
-			Decision{Verdict: Ask, Remember: InRoot, Roots: []string{"/srv"}}},
-		{"no writing path", rule(InRoot), []Path{read}, nil, Decision{Verdict: Ask, Remember: InRoot, Roots: []string{"/home/u"}}},
-		{"no path", rule(InRoot), nil, []Grant{{"r", "", ""}}, Decision{Verdict: Ask, Remember: ForTool}},
+		{"never", Never, []Path{write}, Decision{Verdict: Ask}},
+		{"the call", SameCall, []Path{write}, Decision{Verdict: Ask, Remember: SameCall}},
+		{"the tool", ForTool, []Path{write}, Decision{Verdict: Ask, Remember: ForTool}},
+		{"the root that is written in", InRoot, []Path{write, read, write}, Decision{Verdict: Ask, Remember: InRoot, Roots: []string{"/srv"}}},
+		{"no path that is written to", InRoot, []Path{read}, Decision{Verdict: Ask, Remember: InRoot, Roots: []string{"/home/u"}}},
+		{"no path", InRoot, nil, Decision{Verdict: Ask, Remember: ForTool}},
 	} {
-		got := New(Layers{Rules: tt.rules}).Decide(Call{Tool: "t", Paths: tt.paths, Granted: tt.granted})
+		got := New(Layers{Rules: []*Rule{{At: "r", Verdict: Ask, Remember: tt.remember}}}).Decide(Call{Tool: "t", Paths: tt.paths})
 		got.Rule, got.Reason, got.Change = "", "", ""
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
