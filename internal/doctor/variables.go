@@ -160,7 +160,11 @@ func (x *examiner) translated(e *entry, u use) (string, mend) {
 	written := ""
 	switch u.Syntax {
 	case clientconf.Dollar, clientconf.Braces, clientconf.BracesDefault, clientconf.BracesEnv, clientconf.CurlyEnv, clientconf.Percent:
-		written = environmentIn(e.client, u.Name, u.Default)
+		value := u.Default
+		if u.hidden { // it may be the secret
+			value = ""
+		}
+		written = environmentIn(e.client, u.Name, value)
 	case clientconf.Workspace, clientconf.WorkspaceOf, clientconf.Macro:
 		switch {
 		case u.Syntax == clientconf.Macro && u.Name != "PROJECT_DIR":
