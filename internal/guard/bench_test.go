@@ -54,7 +54,7 @@ func BenchmarkCall(b *testing.B) {
 				h := guard.New(bb.opt).Wrap(server)
 				session := exchange.NewSession(b.Context())
 				do := func(method, params string) exchange.Outcome {
-					return exchange.Do(b.Context(), h, &exchange.Request{Msg: wire.NewRequest([]byte("1"), method, []byte(params)), Session: session})
+					return exchange.Do(b.Context(), h, &exchange.Request{Msg: wire.NewRequest([]byte("1"), method, []byte(params)), Caller: caller{}, Session: session})
 				}
 				do("tools/list", "{}")
 				params := `{"name":"` + tool + `","arguments":{"n":1}}`
