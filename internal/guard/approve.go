@@ -11,6 +11,7 @@ import (
 	"github.com/rootbound/rootbound/internal/approval"
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/pathargs"
 	"github.com/rootbound/rootbound/internal/pin"
 	"github.com/rootbound/rootbound/internal/policy"
 	"github.com/rootbound/rootbound/internal/wire"
@@ -104,7 +105,12 @@ func (g *Guard) hold(ctx context.Context, r *exchange.Request, next exchange.Han
 					reply(exchange.Cancelled)
 				case a.Allow:
 					r.Trail.Begun = g.opt.Now()
-					g.approve(ctx, r, next, reply)
+					c, inside := g.again(r)
+					if !inside {
+						g.deny(r, codePaused, "calls were paused, and what it names lies outside the roots now", "", "what it names is outside the directories that are open now", reply)
+						return
+					}
+					g.approve(ctx, c, next, reply)
 				case a.Road == approval.Flooded:
 					g.deny(r, codePaused, "calls are paused, and too many wait", "", "calls are paused, and too many wait already", reply)
 				default:
@@ -476,26 +482,20 @@ func (a *asking) run(answer approval.Answer, text string) {
 	if text == "" {
 		text = sentence(answer)
 	}
-	c := *r
-	if r.Session != nil {
-		c.Roots = g.session(r, nil).state().Set // they may have changed while it waited
-	}
-	if !g.contained {
-		g.judgeAgain(&c)
-	}
-	call, d := g.decide(&c)
+	c, _ := g.again(r) // what is outside now has no place in what is decided, nor in its digest
+	call, d := g.decide(c)
 	if d.Verdict == policy.Deny {
 		g.deny(r, codeRule, "it was allowed, and is refused now: "+d.Reason+" ("+d.Rule+")", d.Change, d.Reason, a.reply)
 		return
 	}
-	if now := g.subject(&c, call, d); now.digest != a.digest {
+	if now := g.subject(c, call, d); now.digest != a.digest {
 		g.deny(r, codeRefused, "it was allowed, and is not what was asked about any more: what it names leads elsewhere now, or the server changed the tool", "",
 			"what it names, or the tool itself, changed while it waited for the user", a.reply)
 		return
 	}
 	r.Trail.Begun = g.opt.Now() // a person's time is not the server's
 	r.Trail.Add(exchange.Note{Stage: "approve", Code: codeApproved, Text: text})
-	a.next.Handle(a.ctx, &c, func(o exchange.Outcome) {
+	a.next.Handle(a.ctx, c, func(o exchange.Outcome) {
 		if _, interim := exchange.Interim(r, o); interim {
 			hold := exchange.Held{heldApproval: []byte(a.digest)}
 			for k, v := range o.Hold {
@@ -507,12 +507,26 @@ func (a *asking) run(answer approval.Answer, text string) {
 	})
 }
 
-// judgeAgain looks anew where the paths of a call lead. What the paths stage left is for the log.
-func (g *Guard) judgeAgain(r *exchange.Request) {
-	args, err := g.findArgs(r)
-	if err == nil {
-		r.Trail.Add(exchange.Note{Stage: "paths", Detail: detail{judged: g.judgeArgs(args, r.Roots).Judged}})
+// again looks at a call that waited as if it came now: which roots hold, and whether its paths are inside. A server of ours
+// looks at them by itself.
+func (g *Guard) again(r *exchange.Request) (*exchange.Request, bool) {
+	c := *r
+	switch configured := g.Configured(); {
+	case r.Session != nil:
+		c.Roots = g.session(r, nil).state().Set
+	case g.opt.ClientRoots != roots.Accept || configured.Len() > 0:
+		c.Roots = r.Roots.Intersect(configured)
 	}
+	if g.contained || !pathargs.Judges(r.Msg.Method()) {
+		return &c, true
+	}
+	args, err := g.findArgs(&c)
+	if err != nil {
+		return &c, false
+	}
+	v := g.judgeArgs(args, c.Roots)
+	r.Trail.Add(exchange.Note{Stage: "paths", Detail: detail{judged: v.Judged}}) // what is for the log is there already
+	return &c, len(v.Refused()) == 0
 }
 
 // sessionOf names the session of a request where grants are kept.

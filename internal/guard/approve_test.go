@@ -696,6 +696,16 @@ func TestPause(t *testing.T) {
 		t.Errorf("the model reads %q, and it ran %d times", got, a.runs())
 	}
 	a.desk.Pause(true)
+	c.call("look", `{"path":"`+a.dir+`/f"}`)
+	a.waits()
+	if err := os.Symlink("/etc/passwd", filepath.Join(a.dir, "f")); err != nil {
+		t.Fatal(err)
+	}
+	a.desk.Pause(false)
+	if got := c.done(); !strings.Contains(got, "outside the directories that are open now") || a.runs() != 1 {
+		t.Errorf("the model reads %q, and it ran %d times", got, a.runs())
+	}
+	a.desk.Pause(true)
 	c.call("write_file", `{}`)
 	a.answer(yes) // it is let through to be asked about
 	for q := a.waits(); q.Paused; q = a.waits() {
