@@ -48,10 +48,12 @@ func (c *configured) judge(s *clientconf.Server, o wrapOptions, set roots.Set) v
 		return stays("it is reached by an address, and not started here")
 	case !s.Command.Given():
 		return stays("it has no command")
+	case !named && target.Registry == launch.OCI:
+		return stays(fmt.Sprintf("it runs in a container, whose paths are its own; --server %s wraps it", guard.ShellQuote(s.Name)))
 	case !named && !(known && profile.Filesystem):
 		return stays(fmt.Sprintf("it is not known to take directories; --server %s wraps it", guard.ShellQuote(s.Name)))
 	}
-	v := verdict{server: s, open: known && profile.Filesystem}
+	v := verdict{server: s, open: known && profile.Filesystem && target.Registry != launch.OCI}
 	dirs := profile.Directories(target)
 	if set.Len() > 0 {
 		return c.judgeRoots(v, set, dirs)
@@ -119,10 +121,11 @@ func (c *configured) place(s *clientconf.Server, text string) (path string, ok b
 		text = c.host.Home + rest
 	}
 	if !filepath.IsAbs(text) {
-		if !filepath.IsAbs(s.Cwd.Text) || s.File.Client.IgnoresCwd {
+		dir, ok := s.Dir(c.host)
+		if !ok {
 			return "", false
 		}
-		text = filepath.Join(s.Cwd.Text, text)
+		text = filepath.Join(dir, text)
 	}
 	return filepath.Clean(text), true
 }

@@ -29,6 +29,8 @@ type Client struct {
 	Restart string
 	// Ended says that the client is not maintained any more, and since when.
 	Ended string
+	// StartsIn is where it starts the servers of a user's file, where that is not the project: "{home}" or "/".
+	StartsIn string
 	// Writes are the clients, by ID, whose files it writes over.
 	Writes []string
 	// IgnoresCwd says that the working directory of an entry has no effect.

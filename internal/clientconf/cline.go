@@ -9,6 +9,7 @@ var cline = Client{
 	ID: "cline", Name: "Cline", Writable: true,
 	Variables:  []Syntax{BracesEnv},
 	Precedence: "there is one file",
+	StartsIn:   "/",
 	Roots: Roots{Sends: No, Fact: Fact{
 		Text: "it declares no capability", Source: "its source, client.ts", Date: "2026-08-22",
 	}},

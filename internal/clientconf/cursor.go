@@ -4,7 +4,7 @@ var cursor = Client{
 	ID: "cursor", Name: "Cursor", Writable: true,
 	Variables:  []Syntax{BracesEnv, UserHome, Workspace, WorkspaceName, Separator},
 	Precedence: "project, user",
-	IgnoresCwd: true,
+	IgnoresCwd: true, StartsIn: "{home}",
 	Roots: Roots{Sends: Yes, Announces: No, Fact: Fact{
 		Text: "the folders of the workspace; none in a window without one", Source: "cursor.com/docs; firelock-ai/kin#364", Date: "2026-07-19",
 	}},

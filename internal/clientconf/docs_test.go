@@ -77,6 +77,9 @@ func table() string {
 		if c.IgnoresCwd {
 			b.WriteString("A working directory in an entry has no effect. ")
 		}
+		if c.StartsIn != "" {
+			fmt.Fprintf(&b, "Servers of the user's file may be started in `%s`. ", c.StartsIn)
+		}
 		b.WriteString("\n\n")
 		if c != &ccSwitch {
 			fmt.Fprintf(&b, "- Roots: %s.\n", fact(c.Roots.Fact))

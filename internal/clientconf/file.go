@@ -1,6 +1,8 @@
 package clientconf
 
 import (
+	"path/filepath"
+
 	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/splice"
 )
@@ -156,6 +158,21 @@ func (s *Server) Launch() launch.Command {
 		c.Args = append(c.Args, a.Text)
 	}
 	return c
+}
+
+// Dir is the directory in which the client starts the server; ok is false where that depends on where the client was
+// started.
+func (s *Server) Dir(h Host) (dir string, ok bool) {
+	c := s.File.Client
+	switch {
+	case filepath.IsAbs(s.Cwd.Text) && !c.IgnoresCwd:
+		return s.Cwd.Text, true
+	case s.Scope == Project || s.Scope == Local:
+		return s.Project, s.Project != ""
+	case c.StartsIn != "":
+		return h.fill(c.StartsIn)
+	}
+	return "", false
 }
 
 // Remote reports whether the server is reached by an address and not started.

@@ -8,7 +8,7 @@ var zedFormat = Format{Grammar: JSONC, Containers: in("context_servers"), Entry:
 var zed = Client{
 	ID: "zed", Name: "Zed", Writable: true,
 	Precedence: "project, user",
-	IgnoresCwd: true,
+	IgnoresCwd: true, StartsIn: "/",
 	Roots: Roots{Sends: No, Fact: Fact{
 		Text: "it does not declare them, and will not, as they are deprecated", Source: "zed-industries/zed#53155", Date: "2026-05",
 	}},
