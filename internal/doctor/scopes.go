@@ -37,6 +37,9 @@ func meet(a, b *entry) bool {
 	if a.file.Path == b.file.Path && a.Project == b.Project && a.Scope == b.Scope {
 		return false // twice in one table, which is told of the text
 	}
+	if a.Scope == b.Scope && a.Entry != nil && b.Entry != nil && a.Entry.Equal(b.Entry) {
+		return false // it does not matter which one
+	}
 	if a.Project == "" || b.Project == "" || a.Scope == clientconf.User || b.Scope == clientconf.User {
 		return true
 	}
