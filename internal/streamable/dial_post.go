@@ -221,7 +221,11 @@ func (l *Link) said(p *post, data []byte) (answered bool) {
 	if !l.end(p) {
 		return true
 	}
-	if one.Kind() == wire.Response && p.as != p.m {
+	switch {
+	case one.Kind() != wire.Response:
+	case one.ID() == nil || string(one.ID()) == "null": // on this stream it says enough
+		one = wire.NewErrorObject(p.m.ID(), one.Error())
+	case p.as != p.m:
 		one = one.WithID(p.m.ID())
 	}
 	l.learn(p, &one)

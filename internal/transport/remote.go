@@ -78,7 +78,10 @@ func (p *Remote) Close() {
 	p.mu.Unlock()
 	if c != nil {
 		c.stop(p.opt.Grace)
-		<-c.gone()
+		select {
+		case <-c.gone():
+		case <-time.After(p.opt.Grace): // its client does not read
+		}
 	}
 }
 
