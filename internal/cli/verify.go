@@ -17,6 +17,7 @@ import (
 	"github.com/rootbound/rootbound/internal/config"
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/launch"
+	"github.com/rootbound/rootbound/internal/streamable"
 	"github.com/rootbound/rootbound/internal/transport"
 	"github.com/rootbound/rootbound/internal/verify"
 	"github.com/rootbound/rootbound/roots"
@@ -27,7 +28,8 @@ type verifying struct {
 	config.Flags
 	eras                     string
 	only, tools              []string
-	list, all, unconfined    bool
+	list, all, self, here    bool
+	unconfined               bool
 	json, junit, sarif, html string
 	race                     time.Duration
 	failOn                   string
@@ -36,24 +38,29 @@ type verifying struct {
 func (a *app) verifyCommand() *cobra.Command {
 	v := verifying{eras: "both", failOn: "leaked", race: time.Second}
 	cmd := &cobra.Command{
-		Use:     "verify [flags] -- COMMAND [ARG…]",
+		Use:     "verify [flags] {-- COMMAND [ARG…] | --url URL | --client-config FILE --server NAME | --self}",
 		Short:   "Show whether a server keeps its boundary",
 		GroupID: groupLook,
 		Long: `Start a server, act as a client of each era, and try what is known to get servers out of their roots: with a workspace of
 its own, around which canaries lie that are recognised in whatever form they come back. The report says first what people
 check by hand, then what was tried, what was expected, what came back, and what that means.
 
-{roots} in the command stands for the roots of the workspace. Without it the server only learns of them as a client's roots.
+{roots} in the command stands for the roots of the workspace, {root:one}, {root:two} and {root:three} for each. Without them the server only learns of them as a client's roots.
 The server is confined while it is tried (Linux, macOS), so that it is safe to try any: to the workspace and to what it needs to
-run. A command that begins with rootbound is not, as it is a guard itself.
+run. A command that begins with rootbound is not: what that starts, it confines itself if it is told to.
 
 A server without tools that read or write files ends as "nothing to judge". --tool names the tool for a role when it is not
 recognised; the roles are: ` + strings.Join(verify.Roles(), ", ") + `.
 
+--here asks only what people check by hand, of the roots that you configured (or of --root), and writes nothing in them.
+--self tries rootbound fs, and a server that ignores roots with each of our layers in front, and shows what each contributes.
+
 Exit codes: 0 nothing of what --fail-on says was found, 1 error, 2 wrong usage, 3 something was found.`,
 		Example: `  rootbound verify -- npx -y @modelcontextprotocol/server-filesystem {roots}
   rootbound verify --json report.json --html report.html -- my-server {roots}
-  rootbound verify -- rootbound run --root {root} -- my-server {root}
+  rootbound verify -- rootbound run --root {root:one} --root {root:two} --root {root:three} -- my-server
+  rootbound verify --here -- rootbound run -- my-server
+  rootbound verify --self
   rootbound verify --tool read=fetch_document:location -- my-server`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			v.Command = args
@@ -64,6 +71,11 @@ Exit codes: 0 nothing of what --fail-on says was found, 1 error, 2 wrong usage, 
 	f := cmd.Flags()
 	f.Var(choice{&v.eras, []string{"legacy", "modern", "both"}}, "era", "as a client of which era: legacy (the handshake revisions), modern (2026-07-28) or both")
 	f.StringSliceVar(&v.only, "only", nil, "only the cases with this `ID`, or whose id begins with it; may be repeated")
+	cwd, _ := os.Getwd()
+	f.StringVar(&v.URL, "url", "", "a server on another machine, instead of COMMAND: its `URL`")
+	f.BoolVar(&v.self, "self", false, "try rootbound itself, and show what each layer contributes")
+	f.BoolVar(&v.here, "here", false, "ask what people check by hand of your own roots, and write nothing in them")
+	f.Var(dirValue{&v.Roots, roots.ReadOnly, "--root", cwd}, "root", "with --here: a directory to ask about instead of those configured; may be repeated")
 	f.BoolVar(&v.list, "list", false, "list the cases and try nothing")
 	f.BoolVar(&v.all, "all", false, "show also the cases that held")
 	f.StringArrayVar(&v.tools, "tool", nil, "the tool for a role, and the parameter that is its path: `ROLE=NAME[:ARG]`; may be repeated")
@@ -100,6 +112,12 @@ func (a *app) verify(ctx context.Context, v verifying) error {
 	if err != nil {
 		return usageError{err}
 	}
+	if v.self {
+		if len(v.Command) > 0 || v.URL != "" {
+			return usageError{errors.New("--self tries rootbound itself, and no other server")}
+		}
+		return a.verifySelf(ctx, v)
+	}
 	dir, err := os.MkdirTemp("", "rootbound-verify-")
 	if err != nil {
 		return fmt.Errorf("making the workspace: %w", err)
@@ -110,19 +128,8 @@ func (a *app) verify(ctx context.Context, v verifying) error {
 		return err
 	}
 	defer t.close()
-	o := verify.Options{
-		Dir: dir, Start: t.start, Command: t.words, Filled: t.command.UsesRoots(), Guarded: t.guard,
-		Only: v.only, Tools: tools, Race: v.race, Progress: a.progress(),
-	}
-	if v.race == 0 {
-		o.Race = -1
-	}
-	switch v.eras {
-	case "legacy":
-		o.Eras = []exchange.Era{exchange.Legacy}
-	case "modern":
-		o.Eras = []exchange.Era{exchange.Modern}
-	}
+	o := v.options(a, t.start, dir)
+	o.Command, o.Filled, o.Guarded, o.Tools, o.Here = t.words, t.command.UsesRoots(), launch.Identify(t.command).Guarded, tools, t.here
 	report, err := verify.Run(ctx, o)
 	a.progressEnd()
 	if err != nil {
@@ -137,6 +144,21 @@ func (a *app) verify(ctx context.Context, v verifying) error {
 		return exitStatus(exitFindings)
 	}
 	return nil
+}
+
+// options are those that do not depend on the server.
+func (v verifying) options(a *app, start func(context.Context, verify.Setup) (verify.Running, error), dir string) verify.Options {
+	o := verify.Options{Dir: dir, Start: start, Only: v.only, Race: v.race, Progress: a.progress()}
+	if v.race == 0 {
+		o.Race = -1
+	}
+	switch v.eras {
+	case "legacy":
+		o.Eras = []exchange.Era{exchange.Legacy}
+	case "modern":
+		o.Eras = []exchange.Era{exchange.Modern}
+	}
+	return o
 }
 
 // namedTools reads the values of --tool.
@@ -239,22 +261,55 @@ func (a *app) terminal() bool {
 type tested struct {
 	command  launch.Command
 	words    []string
-	guard    bool // the command is a guard itself
+	own      bool // the command is this program, which may confine a server itself
 	quiet    *os.File
 	confined *confinement
+	remote   func(e exchange.Era) *transport.Remote // of a server on another machine; nil for others
+	here     []string                               // the user's own roots, when they are asked about
 }
 
-// newTested finds the server that is meant, and makes what confines it: to the whole workspace, so that what leaks out of
-// the roots in it can be seen. The caller closes it.
+// newTested finds the server that is meant, and makes what confines it: to the whole workspace. The caller closes it.
 func (a *app) newTested(ctx context.Context, v verifying, workspace string) (*tested, error) {
 	flags := v.Flags
-	flags.Roots = []config.DirFlag{{Dir: workspace, Access: roots.ReadWrite, Flag: "--root"}}
+	switch {
+	case !v.here && len(v.Roots) > 0:
+		return nil, usageError{errors.New("--root says what --here asks about; else the roots are those of a workspace")}
+	case !v.here:
+		for _, name := range verify.Roots {
+			dir := filepath.Join(workspace, name)
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				return nil, fmt.Errorf("making the workspace: %w", err)
+			}
+			flags.Roots = append(flags.Roots, config.DirFlag{Name: name, Dir: dir, Access: roots.ReadWrite, Flag: "--root"})
+		}
+	}
+	if flags.Confine = !v.unconfined; flags.Confine {
+		flags.AllowWrite = []string{workspace} // so that what leaks out of the roots in it can be seen
+	}
 	plan, err := config.Resolve(a.system(), flags)
 	if err != nil {
 		return nil, err
 	}
 	if err := plan.Runnable(); err != nil {
 		return nil, usageError{withHint(err, "write `rootbound verify -- COMMAND`; see `rootbound verify --help`")}
+	}
+	var here []string
+	if v.here {
+		for _, d := range plan.Roots.Dirs() {
+			if d.Access&roots.Read != 0 && !d.File {
+				here = append(here, d.Path)
+			}
+		}
+		if len(here) == 0 {
+			return nil, withHint(errors.New("asking about your own roots: none is configured"), "name them with --root DIR")
+		}
+	}
+	if plan.URL.Value != "" {
+		t, err := a.testedRemote(plan)
+		if t != nil {
+			t.here = here
+		}
+		return t, err
 	}
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -265,9 +320,9 @@ func (a *app) newTested(ctx context.Context, v verifying, workspace string) (*te
 	}
 	t := &tested{
 		command: startable(plan.Command, cwd), words: append([]string{plan.Command.Path}, plan.Command.Args...),
-		guard: strings.TrimSuffix(filepath.Base(plan.Command.Path), ".exe") == "rootbound",
+		own: strings.TrimSuffix(filepath.Base(plan.Command.Path), ".exe") == "rootbound", here: here,
 	}
-	if !v.unconfined && !t.guard {
+	if !v.unconfined && !t.own {
 		if err := t.hold(ctx, a, plan, cwd); err != nil {
 			return nil, err
 		}
@@ -277,6 +332,28 @@ func (a *app) newTested(ctx context.Context, v verifying, workspace string) (*te
 		return nil, err
 	}
 	return t, nil
+}
+
+// testedRemote is a server on another machine.
+func (a *app) testedRemote(plan *config.Plan) (*tested, error) {
+	u, err := config.ParseURL(plan.URL.Value)
+	if err != nil {
+		return nil, fmt.Errorf("%s: reading the URL: %w", plan.URL.Origin, err)
+	}
+	header, err := a.headers(plan)
+	if err != nil {
+		return nil, err
+	}
+	auth, err := a.authorizer(u, header)
+	if err != nil {
+		return nil, err
+	}
+	return &tested{words: []string{config.PlainURL(u)}, remote: func(e exchange.Era) *transport.Remote {
+		return transport.NewRemote(func(again func()) (transport.Link, error) {
+			return streamable.Dial(streamable.DialOptions{URL: u, Header: header, Auth: auth, Agent: "rootbound/" + version(), Again: again,
+				Report: func(string, ...any) {}, Note: func(string, ...any) {}}), nil
+		}, transport.ProcessOptions{Protocol: transport.Protocol(e.String())})
+	}}, nil
 }
 
 // startable is a command that can be started from elsewhere: its server begins in a directory that is none of its roots.
@@ -297,7 +374,6 @@ func startable(c launch.Command, cwd string) launch.Command {
 }
 
 func (t *tested) hold(ctx context.Context, a *app, plan *config.Plan, cwd string) error {
-	plan.Confine.Value = true
 	c, err := newConfinement(plan, nil)
 	if err != nil {
 		return withHint(err, "--no-confine tries the server unconfined: it then runs as you")
@@ -325,8 +401,10 @@ func (t *tested) close() {
 // held says what the kernel held the server to.
 func (t *tested) held() string {
 	switch {
-	case t.guard:
-		return "not confined by this check, since the command is a guard itself"
+	case t.remote != nil:
+		return "on another machine"
+	case t.own:
+		return "not confined by this check, since the command is rootbound"
 	case t.confined == nil:
 		return "not confined"
 	}
@@ -335,9 +413,13 @@ func (t *tested) held() string {
 
 // start starts the server once more.
 func (t *tested) start(_ context.Context, s verify.Setup) (verify.Running, error) {
+	if t.remote != nil {
+		r := t.remote(s.Era)
+		return verify.Running{Handler: r, Close: r.Close}, nil
+	}
 	var list []roots.Dir
 	for _, dir := range s.Roots {
-		d, err := roots.Resolve(dir, roots.ResolveOptions{Access: roots.ReadWrite})
+		d, err := roots.Resolve(dir, roots.ResolveOptions{Name: filepath.Base(dir), Access: roots.ReadWrite})
 		if err != nil {
 			return verify.Running{}, err
 		}

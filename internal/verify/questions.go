@@ -3,6 +3,7 @@ package verify
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -27,21 +28,57 @@ func until(limit time.Duration, cond func() bool) bool {
 	}
 }
 
-// serves reports whether the plain file of a root is served.
+// serves reports whether what is in a root is served: its plain file, or of a root of the user's the directory itself.
 func (s *session) serves(root string) (bool, reply) {
-	var r reply
-	if t := s.tools[roleRead]; t != nil {
-		r = s.peer.call(t.name, t.arguments(text("path", filepath.Join(root, plainName))))
-		return !r.refused() && bytes.Contains(r.result, []byte(s.w.inside[root])), r
+	file, text0 := filepath.Join(root, plainName), s.w.inside[root]
+	if text0 == "" {
+		file = firstFile(root)
 	}
-	if t := s.tools[roleList]; t != nil {
-		r = s.peer.call(t.name, t.arguments(text("path", root)))
-		return !r.refused() && bytes.Contains(r.result, []byte(plainName)), r
+	if t := s.tools[roleList]; t != nil && (text0 == "" || s.tools[roleRead] == nil) {
+		r := s.peer.call(t.name, t.arguments(text("path", root)))
+		return !r.refused() && (text0 == "" || bytes.Contains(r.result, []byte(plainName))), r
 	}
-	return false, reply{err: []byte(`{"message":"there is no tool to read or list with"}`)}
+	if t := s.tools[roleRead]; t != nil && file != "" {
+		r := s.peer.call(t.name, t.arguments(text("path", file)))
+		return !r.refused() && bytes.Contains(r.result, []byte(text0)), r
+	}
+	return false, reply{err: []byte(`{"message":"there is no tool, or no file, to try it with"}`)}
 }
 
-func (s *session) questions() error {
+// firstFile is a file in a directory of the user's that may be read to see whether it is served.
+func firstFile(dir string) string {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && info.Size() < 64<<10 && e.Name()[0] != '.' {
+			return filepath.Join(dir, e.Name())
+		}
+	}
+	return ""
+}
+
+// asking puts the answers to the questions together.
+type asking struct {
+	*session
+	*attempt
+}
+
+func (q *asking) add(id, question, expected, seen string, v Verdict, means string) {
+	a := Answered{ID: id, Era: q.session.era.String(), Question: question, Expected: expected, Seen: seen, Verdict: v}
+	if v == Failed || v == Leaked {
+		a.Means, a.Closes = means, q.closes()
+	}
+	q.report.Questions = append(q.report.Questions, a)
+}
+
+func verdict(ok bool) Verdict {
+	if ok {
+		return Held
+	}
+	return Failed
+}
+
+// questions asks what people check by hand, of the workspace or of directories of the user's.
+func (s *session) questions(own []string) error {
 	if s.tools[roleRead] == nil && s.tools[roleList] == nil {
 		return nil
 	}
@@ -53,84 +90,92 @@ func (s *session) questions() error {
 		return err
 	}
 	p.look()
-	add := func(id, question, expected, seen string, ok bool, means, closes string) {
-		q := Answered{ID: id, Era: s.era.String(), Question: question, Expected: expected, Seen: seen, Verdict: Held}
-		if !ok {
-			q.Verdict, q.Means, q.Closes = Failed, means, s.closes(closes)
-			if id == "Q3" {
-				q.Verdict = Leaked
-			}
+	q := &asking{s, &attempt{place: p, peer: s.peer, tools: s.tools, trial: &trial{severity: Critical}, run: s.run}}
+	served, next := []string{s.w.one, s.w.two}, s.w.three
+	if len(own) > 0 {
+		served, next = s.told(), ""
+		if len(own) > 1 {
+			next = own[len(own)-1]
 		}
-		s.report.Questions = append(s.report.Questions, q)
 	}
 	declared := `in the handshake: {"listChanged":true}`
 	if s.era == exchange.Modern {
 		declared = `with each request: {}`
 	}
-	add("Q1", "Were roots declared to the server, and how?", "yes", "yes, "+declared, true, "", "")
-
-	one, oneReply := s.serves(s.w.one)
-	two, twoReply := s.serves(s.w.two)
-	until(settle, func() bool { return s.peer.looked().asked > 0 })
-	asked := s.peer.looked()
-	told := strings.Join(uris(s.w.one, s.w.two), ", ")
-	seen := fmt.Sprintf("asked %d times, answered %s", asked.asked, told)
-	if asked.asked == 0 {
-		seen = "not asked"
+	q.add("Q1", "Were roots declared to the server, and how?", "yes", "yes, "+declared, Held, "")
+	missing := q.missing(served)
+	q.asked(served)
+	q.outsideRead(p)
+	q.switched(served, next)
+	q.add("Q5", "Are all repositories served?", "each root is served", choose(missing == "", "each is served", missing), verdict(missing == ""),
+		"a root is missing from what is in force")
+	if err := s.clear(p); err != nil {
+		return err
 	}
-	add("Q2", "Was roots/list asked, and what was answered?", "asked, and answered with the roots in force", s.hide(seen), asked.asked > 0,
-		"the server does not ask: what a client says of its roots has no effect on it", "asks and checks for it")
-
-	a := &attempt{place: p, peer: s.peer, tools: s.tools, trial: &trial{severity: Critical}, run: s.run}
-	switch {
-	case s.tools[roleRead] != nil:
-		a.do(roleRead, text("path", p.file))
-	default:
-		a.do(roleList, text("path", p.out))
+	if len(own) > 0 {
+		return nil
 	}
-	res := a.result(p.changed())
-	add("Q3", "Is a read outside refused?", "refused", res.Seen, res.Verdict == Held,
-		"roots are not in force, or the server does not check them", "refuses it")
+	return s.again()
+}
 
-	seen, ok := "both are served", one && two
-	switch {
-	case !one && !two:
-		seen = "none is served: " + a.short(oneReply.text())
-	case !one:
-		seen = "the first is not served: " + a.short(oneReply.text())
-	case !two:
-		seen = "the second is not served: " + a.short(twoReply.text())
+// missing says which roots are not served, "" when all are.
+func (q *asking) missing(dirs []string) string {
+	var list []string
+	for _, dir := range dirs {
+		if ok, r := q.serves(dir); !ok {
+			list = append(list, fmt.Sprintf("%s is not served: %s", q.hide(dir), q.short(r.text())))
+		}
 	}
-	all := seen
-	allOK := ok
+	return strings.Join(list, "; ")
+}
 
-	before := s.peer.looked().asked
-	s.peer.setRoots(uris(s.w.three)...)
-	if s.era == exchange.Legacy {
-		until(settle, func() bool { return s.peer.looked().askedChanged > 0 })
+func (q *asking) asked(dirs []string) {
+	until(settle, func() bool { return q.session.peer.looked().asked > 0 })
+	n := q.session.peer.looked().asked
+	seen := "not asked"
+	if n > 0 {
+		seen = fmt.Sprintf("asked %d times, answered %s", n, strings.Join(uris(dirs...), ", "))
 	}
-	newServed, newReply := s.serves(s.w.three) // where no change is told, it is asked for when a path needs it
-	oldServed, _ := s.serves(s.w.one)
-	fetched := s.peer.looked().asked > before
-	parts := []string{}
-	if s.era == exchange.Legacy {
+	q.add("Q2", "Was roots/list asked, and what was answered?", "asked, and answered with the roots in force", q.hide(seen), verdict(n > 0),
+		"the server does not ask: what a client says of its roots has no effect on it")
+}
+
+func (q *asking) outsideRead(p *place) {
+	if q.session.tools[roleRead] != nil {
+		q.do(roleRead, text("path", p.file))
+	} else {
+		q.do(roleList, text("path", p.out))
+	}
+	res := q.result(p.changed())
+	q.add("Q3", "Is a read outside refused?", "refused", res.Seen, res.Verdict, "roots are not in force, or the server does not check them")
+}
+
+// switched switches to next alone. "" is nothing to switch to.
+func (q *asking) switched(before []string, next string) {
+	const question, expected = "Does a switch of the workspace take effect?", "the list is fetched again, the old root is refused, the new one served"
+	if next == "" {
+		q.add("Q4", question, expected, "there is one root only, and none to switch to", NotApplicable, "")
+		return
+	}
+	peer := q.session.peer
+	asked := peer.looked().asked
+	peer.setRoots(uris(next)...)
+	var parts []string
+	if q.session.era == exchange.Legacy {
 		parts = append(parts, "list_changed sent")
+		until(settle, func() bool { return peer.looked().askedChanged > 0 })
 	}
+	newServed, r := q.serves(next) // where no change is told, it is asked for when a path needs it
+	oldServed, _ := q.serves(before[0])
+	fetched := peer.looked().asked > asked
 	parts = append(parts, choose(fetched, "the list was fetched again", "the list was not fetched again"),
 		choose(!oldServed, "the old root is refused", "the old root is still served"),
-		choose(newServed, "the new root is served", "the new root is not served ("+a.short(newReply.text())+")"))
+		choose(newServed, "the new root is served", "the new root is not served ("+q.short(r.text())+")"))
 	means := "a change of the workspace is ignored, or overwritten by the server's own list"
 	if fetched {
 		means = "the list is fetched and does not take effect"
 	}
-	add("Q4", "Does a switch of the workspace take effect?", "the list is fetched again, the old root is refused, the new one served",
-		strings.Join(parts, ", "), fetched && !oldServed && newServed, means, "obeys the switch")
-	add("Q5", "Are all repositories served?", "each root is served", all, allOK,
-		"a root is missing from what is in force", "serves all of them")
-	if err := s.clear(p); err != nil {
-		return err
-	}
-	return s.again()
+	q.add("Q4", question, expected, strings.Join(parts, ", "), verdict(fetched && !oldServed && newServed), means)
 }
 
 func choose(yes bool, a, b string) string {
@@ -144,7 +189,7 @@ func choose(yes bool, a, b string) string {
 func (s *session) hide(text string) string { return strings.ReplaceAll(text, s.w.dir, "WORKSPACE") }
 
 // closes is the command that closes a gap, for a server that has no guard yet.
-func (s *session) closes(string) string {
+func (s *session) closes() string {
 	if s.Guarded {
 		return ""
 	}

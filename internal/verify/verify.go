@@ -23,10 +23,12 @@ type Setup struct {
 
 // Options of a run.
 type Options struct {
-	// Dir is an empty directory for the workspace. It is empty again afterwards.
+	// Dir is a directory for the workspace, empty but for directories that are called as Roots says. It is empty afterwards.
 	Dir string
 	// Start starts the server. It is called more than once.
 	Start func(ctx context.Context, s Setup) (Running, error)
+	// Here are directories of the user's: only the questions are asked, of these as roots, and nothing is written in them.
+	Here []string
 	// Command is the server's command line, for the report.
 	Command []string
 	// Filled says that the command line holds the roots, so that they hold whatever a client says.
@@ -91,12 +93,19 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 		return nil, fmt.Errorf("talking to the server: %w", silent)
 	}
 	r.report.Score = r.report.score()
+	if len(r.report.Tools) == 0 {
+		r.report.Score = "nothing to judge but the protocol: " + r.report.Score
+	}
 	return r.report, nil
 }
 
 // start starts the server for a client.
 func (r *run) start(ctx context.Context, era exchange.Era) (Running, error) {
-	return r.Start(ctx, Setup{Era: era, Dir: r.w.outside, Roots: []string{r.w.one, r.w.two, r.w.three}})
+	list := []string{r.w.one, r.w.two, r.w.three}
+	if len(r.Here) > 0 {
+		list = r.Here
+	}
+	return r.Start(ctx, Setup{Era: era, Dir: r.w.outside, Roots: list})
 }
 
 // session is a server with a client in front, which is begun anew after a case that breaks it.
@@ -110,6 +119,9 @@ type session struct {
 func (r *run) connect(era exchange.Era, o peerOptions) (*peer, reply, error) {
 	if o.roots == nil {
 		o.roots = uris(r.w.one, r.w.two)
+		if len(r.Here) > 0 {
+			o.roots = uris(r.told()...)
+		}
 	}
 	p, first, err := connect(r.ctx, r.start, era, o)
 	if err != nil {
@@ -153,9 +165,12 @@ func (r *run) era(era exchange.Era) (spoken, err error) {
 		r.report.Server.Notes = appendOnce(r.report.Server.Notes, "no tool of the server reads or writes files as far as names and parameters tell: there is nothing to judge but the protocol")
 		trials = nil
 	}
+	if len(r.Here) > 0 {
+		return nil, s.questions(r.Here)
+	}
 	r.all += len(trials) + len(checks)
 	if len(s.tools) > 0 && r.wanted("Q") {
-		if err := s.questions(); err != nil {
+		if err := s.questions(nil); err != nil {
 			return nil, err
 		}
 	}
@@ -220,6 +235,9 @@ func (r *run) wanted(id string) bool {
 		return id == only || strings.HasPrefix(id, only+"/") || strings.HasPrefix(only, "Q") && id == "Q"
 	})
 }
+
+// told are the directories of the user's that a server is told of first: all but the one that is switched to.
+func (r *run) told() []string { return r.Here[:max(1, len(r.Here)-1)] }
 
 // identify notes what the server says it is.
 func (r *run) identify(era exchange.Era, first reply) {

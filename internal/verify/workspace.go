@@ -27,6 +27,9 @@ type workspace struct {
 	made            int
 }
 
+// Roots are the names of the roots in a workspace, by which a command line can name them. The last is switched to.
+var Roots = []string{"one", "two", "three"}
+
 const plainName = "plain.txt"
 
 func newWorkspace(dir string) (*workspace, error) {
@@ -35,12 +38,12 @@ func newWorkspace(dir string) (*workspace, error) {
 		return nil, fmt.Errorf("making the workspace: %w", err)
 	}
 	w := &workspace{
-		dir: dir, one: filepath.Join(dir, "one"), two: filepath.Join(dir, "two"), three: filepath.Join(dir, "three"),
+		dir: dir, one: filepath.Join(dir, Roots[0]), two: filepath.Join(dir, Roots[1]), three: filepath.Join(dir, Roots[2]),
 		outside: filepath.Join(dir, "outside-"+token()), inside: map[string]string{},
 	}
 	for _, root := range []string{w.one, w.two, w.three} {
 		w.inside[root] = "inside " + token()
-		err = errors.Join(err, os.Mkdir(root, 0o755), os.WriteFile(filepath.Join(root, plainName), []byte(w.inside[root]+"\n"), 0o644))
+		err = errors.Join(err, os.MkdirAll(root, 0o755), os.WriteFile(filepath.Join(root, plainName), []byte(w.inside[root]+"\n"), 0o644))
 	}
 	if err = errors.Join(err, os.Mkdir(w.outside, 0o755)); err != nil {
 		w.remove()
