@@ -325,21 +325,24 @@ func Preset(name string) ([]byte, error) {
 	return text, nil
 }
 
-// presetRules are the rules of a preset.
-func presetRules(name string) ([]*policy.Rule, error) {
+// presetRules are the rules of a preset: those that hold whatever is allowed elsewhere, and the defaults.
+func presetRules(name string) (rules, defaults []*policy.Rule, err error) {
 	text, err := Preset(name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	f, err := Parse("preset "+name, text)
 	if err != nil {
-		return nil, fmt.Errorf("bug: %w", err)
+		return nil, nil, fmt.Errorf("bug: %w", err)
 	}
-	var list []*policy.Rule
 	for _, r := range f.Rules {
-		list = append(list, &r.Rule)
+		if r.Default {
+			defaults = append(defaults, &r.Rule)
+		} else {
+			rules = append(rules, &r.Rule)
+		}
 	}
-	return list, nil
+	return rules, defaults, nil
 }
 
 // Policy is what a plan says of calls.
@@ -384,7 +387,7 @@ func (r *resolver) policy() error {
 	p.PublishAnnotations = narrow(r, "publish_annotations", func(s Settings) Setting[bool] { return s.PublishAnnotations }, usual(false), true, false)
 
 	var l policy.Layers
-	var above *Rule // the first rule of a layer above
+	above := "" // the file of a layer that says what is allowed, so that those below it do not
 	for _, f := range []*File{r.layers.managed, r.layers.operator, r.layers.project} {
 		if f == nil {
 			continue
@@ -397,15 +400,12 @@ func (r *resolver) policy() error {
 				text += ", by default"
 			}
 			p.Policy.Rows = append(p.Policy.Rows, Row{Value: text, Origin: rule.origin.String()})
-			if f != r.layers.project {
-				if above != nil && above.origin.File != f.Path && (rule.Verdict == policy.Allow || rule.Default) {
-					return rule.origin.errorf("%s has rules, so a file below it only asks and denies: take this rule out, or have it written there", above.origin.File)
-				}
-			}
 			switch {
+			case above != "" && f != r.layers.project && (rule.Verdict == policy.Allow || rule.Default):
+				return rule.origin.errorf("%s has rules or a preset, so a file below it only asks and denies: take this rule out, or have it written there", above)
 			case rule.Default:
 				defaults = append(defaults, &rule.Rule)
-			case f == r.layers.project, above != nil && above.origin.File != f.Path:
+			case f == r.layers.project, above != "":
 				l.Lower = append(l.Lower, &rule.Rule)
 			default:
 				l.Rules = append(l.Rules, &rule.Rule)
@@ -414,15 +414,15 @@ func (r *resolver) policy() error {
 		if len(defaults) > 0 {
 			l.Defaults = append(l.Defaults, defaults)
 		}
-		if above == nil && len(f.Rules) > 0 {
-			above = f.Rules[0]
+		if above == "" && (len(f.Rules) > 0 || f == r.layers.managed && r.managed.Preset.Given()) {
+			above = f.Path
 		}
 	}
-	preset, err := presetRules(p.Preset.Value)
+	rules, defaults, err := presetRules(p.Preset.Value)
 	if err != nil {
 		return err
 	}
-	l.Defaults = append(l.Defaults, preset)
+	l.Lower, l.Defaults = append(l.Lower, rules...), append(l.Defaults, defaults)
 	p.Policy.Rules = policy.New(l)
 	p.Policy.Effects = map[string]Setting[policy.Effect]{}
 	for name, t := range p.Tools {

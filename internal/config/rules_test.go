@@ -186,7 +186,7 @@ func TestRuleLayers(t *testing.T) {
 	h.write(project, "")
 
 	h.write(managed, rule(`tool = "w"`, "deny"))
-	if _, err := Resolve(h.sys, Flags{}); err == nil || !strings.Contains(err.Error(), "has rules, so a file below it only asks and denies") {
+	if _, err := Resolve(h.sys, Flags{}); err == nil || !strings.Contains(err.Error(), "has rules or a preset, so a file below it only asks and denies") {
 		t.Errorf("an allow below the managed file's rules: %v", err)
 	}
 	h.write(user, rule(`tool = "x"`, "ask")+"[server.a]\ncommand = \"x\"\n")
@@ -195,6 +195,20 @@ func TestRuleLayers(t *testing.T) {
 			t.Errorf("%s below the managed file: got %v (%s), want %v", tool, d.Verdict, d.Rule, want)
 		}
 	}
+	h.write(managed, "preset = \"cautious\"\n")
+	h.write(user, rule(`tool = "x"`, "allow"))
+	if _, err := Resolve(h.sys, Flags{}); err == nil || !strings.Contains(err.Error(), "has rules or a preset") {
+		t.Errorf("an allow below the managed file's preset: %v", err)
+	}
+	h.write(managed, "")
+	// What is only to be read is only read, whatever a rule allows; the other presets are for what no rule is for.
+	for preset, want := range map[string]policy.Verdict{"readonly": policy.Deny, "cautious": policy.Allow} {
+		d := h.resolve(Flags{Preset: preset}).Policy.Rules.Decide(policy.Call{Tool: "x", Effect: policy.Write})
+		if d.Verdict != want {
+			t.Errorf("an allowed tool with the preset %s: %v", preset, d.Verdict)
+		}
+	}
+	h.write(user, "")
 	// A question below a default that denies stays a no.
 	h.write(managed, "preset = \"readonly\"\n")
 	h.write(project, rule("effect = \"write\"", "ask"))
