@@ -40,6 +40,7 @@ func TestMain(m *testing.M) {
 //
 //	exits CODE PROGRAM [ARG…]    for a program that must end with that code
 //	site [TOKEN]                 a server over HTTP (mcptest.Site), which may want a token; its URL is in SITE
+//	secure FILE                  a site over TLS, whose certificate is written to a file
 //	authority                    the same behind a login by OAuth, whose page the program visit visits
 //	expand FILE…                 puts the values of variables, written ${NAME}, into files
 //
@@ -88,7 +89,7 @@ func TestScript(t *testing.T) {
 			}
 			return err == nil, nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "expand": expand, "site": site, "authority": authority},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "expand": expand, "site": site, "authority": authority, "secure": secure},
 	})
 }
 
@@ -118,6 +119,16 @@ func site(ts *testscript.TestScript, neg bool, args []string) {
 	s := mcptest.NewSite(strings.Join(args, ""))
 	ts.Defer(s.Close)
 	ts.Setenv("SITE", s.URL)
+}
+
+func secure(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: secure FILE")
+	}
+	s, certificate := mcptest.NewSecureSite()
+	ts.Defer(s.Close)
+	ts.Setenv("SITE", s.URL)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), certificate, 0o600))
 }
 
 func authority(ts *testscript.TestScript, neg bool, args []string) {

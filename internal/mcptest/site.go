@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"encoding/pem"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -33,6 +35,15 @@ func NewSite(token string) *Site {
 	s := &Site{token: token, sessions: map[string]*siteSession{}}
 	s.Server = httptest.NewServer(s)
 	return s
+}
+
+// NewSecureSite starts one over TLS, with a certificate that no machine trusts by itself: it is returned, as PEM.
+func NewSecureSite() (site *Site, certificate []byte) {
+	s := &Site{sessions: map[string]*siteSession{}}
+	s.Server = httptest.NewUnstartedServer(s)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that go away for it
+	s.StartTLS()
+	return s, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 }
 
 // SetToken says what a client must show from now on.
