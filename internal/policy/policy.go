@@ -58,17 +58,17 @@ func (e Effect) String() string {
 	return [...]string{"unknown", "read", "write", "delete"}[min(e, Delete)]
 }
 
-// Remember says what a yes of a person is good for. The zero value is this one call.
+// Remember says what a yes of a person is good for at most. The zero value is this one call.
 type Remember uint8
 
 const (
 	// Never: each call is asked for.
 	Never Remember = iota
-	// SameCall: the same tool with the same arguments, in this session.
+	// SameCall: the same tool with the same arguments.
 	SameCall
-	// InRoot: whatever the same rule asks for in the same roots, in this session.
+	// InRoot: whatever the same rule asks for in the same roots.
 	InRoot
-	// ForTool: whatever the same rule asks for the same tool, in this session.
+	// ForTool: whatever the same rule asks for the same tool.
 	ForTool
 )
 
