@@ -43,6 +43,16 @@ var corpus = []struct{ peer, played string }{
 	{"ends at once, or in mid-call", "transport/odd-servers/ends-at-once transport/odd-servers/refusals"},
 	{"asks for its roots when it is told, when it is called, or never", "guard/lists/narrow guard/changes/switch-busy guard/changes/restart-accepted guard/changes/restart-narrowed"},
 
+	// Servers over HTTP.
+	{"breaks its streams, or cuts an answer", "streamable.TestABrokenStreamIsTakenUp streamable.TestABrokenCallIsNotMadeAgain streamable.TestOnlyWhatChangesNothingIsRepeated"},
+	{"forgets its session, and begins no other", "streamable.TestAForgottenSession streamable.TestASessionThatCannotBeBegunAgain"},
+	{"refuses by status, with words or without", "streamable.TestErasOverHTTP streamable.TestClearErrors"},
+	{"sends its clients elsewhere", "streamable.TestClearErrors streamable.TestAnOldServerThatSendsElsewhere"},
+	{"never answers over HTTP, or without end", "streamable.TestAServerThatHangs streamable.TestStreamsWithOtherThings"},
+	{"speaks the HTTP of 2024-11-05", "streamable.TestTheOldWay"},
+	{"wants headers that say what the message says", "streamable.TestMirroredHeaders"},
+	{"has people log in somewhere that is not safe", "oauth.TestLoginsThatAreRefused"},
+
 	// Ids, methods and members.
 	{"has ids of every form", "transport/ids/of-requests transport/ids/of-questions transport/ids/spelled-otherwise"},
 	{"has ids that are none", "transport/ids/of-no-form transport/ids/of-no-form-questions"},
