@@ -369,7 +369,7 @@ func Find(dir string) ([]Guard, error) {
 		if err != nil {
 			if gone(err) {
 				os.Remove(path) // a guard that was killed could not
-				sweep(c.Socket)
+				sweep(dir, c.Socket)
 			}
 			continue
 		}

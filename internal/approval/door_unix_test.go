@@ -134,9 +134,22 @@ func TestWhatAKilledGuardLeftIsTakenAway(t *testing.T) {
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	mine := filepath.Join(t.TempDir(), "mine")
+	if err := os.WriteFile(mine, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text, err = json.Marshal(card{Server: "forged", PID: 1 << 30, Socket: mine, Token: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "2-x.json"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	guards, err := Find(dir)
 	if err != nil || len(guards) != 1 || guards[0].Server != "files" {
 		t.Errorf("%v, %v", guards, err)
+	}
+	if _, err := os.Stat(mine); err != nil {
+		t.Errorf("what is no socket of a guard is gone: %v", err)
 	}
 	if _, err := os.Stat(path); err == nil {
 		t.Error("the file of the dead guard is there")

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -63,10 +64,13 @@ func gone(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
 }
 
-// sweep takes away the socket of a guard that is gone.
-func sweep(socket string) {
-	os.Remove(socket)
-	if filepath.Base(socket) == "s" {
-		os.Remove(filepath.Dir(socket))
+// sweep takes away the socket of a guard that is gone, where guards have theirs: what says where it is may say anything.
+func sweep(dir, socket string) {
+	switch in := filepath.Dir(socket); {
+	case in == dir:
+		os.Remove(socket)
+	case filepath.Base(socket) == "s" && strings.HasPrefix(in, "/tmp/rootbound-"):
+		os.Remove(socket)
+		os.Remove(in)
 	}
 }

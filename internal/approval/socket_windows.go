@@ -38,7 +38,7 @@ func dial(ctx context.Context, socket string) (net.Conn, error) {
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 // sweep has nothing to do: a pipe goes with its process.
-func sweep(string) {}
+func sweep(string, string) {}
 
 // visitor knows no more than that it could open the pipe, which only its user can.
 func visitor(net.Conn, []int) (string, error) { return "a process of yours", nil }
