@@ -93,7 +93,7 @@ var (
 
 // learned is the command of a guard that watches a server.
 func learned(profile, dir string, command []string) []string {
-	return append([]string{guard, "learn", "--out", profile, "--root", dir, "--"}, command...)
+	return append([]string{guard, "learn", "--preset", "boundary", "--out", profile, "--root", dir, "--"}, command...)
 }
 
 func proposed(t *testing.T, profile string) string {
