@@ -97,7 +97,7 @@ func protocol(era exchange.Era) []check {
 	if era == exchange.Legacy {
 		return append(all, handshakeChecks...)
 	}
-	return append(all, statelessChecks...)
+	return append(append(all, statelessChecks...), roundChecks...)
 }
 
 var handshakeChecks = []check{

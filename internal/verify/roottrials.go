@@ -3,8 +3,11 @@ package verify
 import (
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/rootbound/rootbound/internal/exchange"
 )
 
 // rooted is a case with a client whose list is special, and a process of its own.
@@ -78,6 +81,26 @@ func rootTrials(filled bool) []trial {
 					return []byte(`{"roots":[` + b.String() + `]}`)
 				}}
 			}, outsideAndInside),
+		rooted("E127u", Medium, "a list with a root that is not there and one that is", "the server lives, nothing outside",
+			func(a *attempt) peerOptions { return peerOptions{roots: uris(filepath.Join(a.dir, "gone"), a.one)} }, outsideAndInside),
+		rooted("E127e", Medium, "a client that answers with an error", "the server lives, nothing outside",
+			func(*attempt) peerOptions { return peerOptions{answer: func([]string) []byte { return nil }} },
+			func(a *attempt) {
+				if a.era == exchange.Modern {
+					a.skipped = "the stateless wire has no word for it"
+					return
+				}
+				outsideAndInside(a)
+			}),
+		rooted("E127d", Medium, "a root that is taken away while the server runs", "the server lives, nothing outside",
+			func(a *attempt) peerOptions {
+				os.Mkdir(filepath.Join(a.root, "away"), 0o755)
+				return peerOptions{roots: uris(a.one, filepath.Join(a.root, "away"))}
+			}, func(a *attempt) {
+				outsideAndInside(a)
+				os.Remove(filepath.Join(a.root, "away"))
+				outsideAndInside(a)
+			}),
 		rooted("E130", High, "a client whose list is narrower than the directories", "what is not in the list is refused",
 			func(a *attempt) peerOptions { return peerOptions{roots: uris(a.root)} },
 			func(a *attempt) {
