@@ -127,7 +127,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	protocols.SetHTTP1(true)
 	hs := &http.Server{
 		Handler: s, MaxHeaderBytes: maxHeaderBytes, ReadHeaderTimeout: headerTime, IdleTimeout: quietTime, Protocols: &protocols,
-		ErrorLog: log.New(complaints{s.opt.Note}, "", 0), TLSConfig: s.opt.TLS,
+		ErrorLog: log.New(&complaints{note: s.opt.Note}, "", 0), TLSConfig: s.opt.TLS,
 	}
 	l = limit(l, maxConnections)
 	done := make(chan error, 1)
@@ -177,12 +177,16 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// complaints are what net/http says of connections that went wrong.
+// complaints are what net/http says of connections that went wrong. Whoever makes many go wrong fills no disk.
 type complaints struct {
 	note func(format string, args ...any)
+	n    atomic.Int64
 }
 
-func (c complaints) Write(b []byte) (int, error) {
+func (c *complaints) Write(b []byte) (int, error) {
+	if n := c.n.Add(1); n > 16 && n&(n-1) != 0 {
+		return len(b), nil
+	}
 	c.note("http: %.300s", string(b[:max(0, len(b)-1)]))
 	return len(b), nil
 }
