@@ -108,6 +108,7 @@ var effects = []struct {
 			"internal/launch/install_python.go", // the same
 			"internal/launch/tree.go",           // the same
 			"internal/sandbox/connect_linux.go", // the process of a thread
+			"internal/sandbox/parts_linux.go",   // whether the system lets users mount
 			"internal/transport/tied_linux.go",  // the kernel's list of processes
 			forTests,
 		},
