@@ -218,7 +218,7 @@ func (g *Guard) ask(ctx context.Context, r *exchange.Request, c policy.Call, d p
 	}
 	q := a.question()
 	if err := g.opt.Log.Append(&calllog.Record{
-		Kind: calllog.Asked, Session: sessionID(r), Call: trailID(r), Method: r.Msg.Method(), Tool: c.Tool, Verdict: calllog.Ask, Reason: q.Head + " — " + q.Why, Ask: a.digest[:shortDigest],
+		Kind: calllog.Asked, Session: sessionID(r), Call: trailID(r), Method: r.Msg.Method(), Tool: c.Tool, Verdict: calllog.Ask, Reason: strings.TrimPrefix(a.about()+" — "+q.Why, " — "), Ask: a.digest[:shortDigest],
 	}); err != nil {
 		g.deny(r, "log", "nobody was asked, because it could not be logged: "+err.Error(), "", "it could not be logged", reply)
 		return

@@ -376,6 +376,9 @@ func TestAClientIsAsked(t *testing.T) {
 				t.Errorf("%v: after %s it ran %d times", era, tt.result, got)
 			}
 			records := a.logged(calllog.Asked, calllog.Answered)
+			if len(records) > 0 && strings.Contains(fmt.Sprint(records), "one") {
+				t.Errorf("%v: the log has the content: %+v", era, records)
+			}
 			if len(records) != 2 || records[0].Kind != calllog.Asked || records[1].Code != tt.code || records[1].From != calllog.Client || records[0].Ask != records[1].Ask {
 				t.Errorf("%v: after %s the log has %+v", era, tt.result, records)
 			}

@@ -62,6 +62,9 @@ func (g *Guard) decide(r *exchange.Request) (policy.Call, policy.Decision) {
 	var outside bool
 	c.Paths, outside = g.policyPaths(r)
 	d := p.Rules.Decide(c)
+	if c.Effect == policy.Unknown && p.Profile != nil && d.Verdict == policy.Ask {
+		d.Change += "\nthe version of the server in its command: of some versions it is known what their tools do"
+	}
 	if outside && d.Verdict == policy.Ask { // the server would refuse it, after a person was asked
 		d.Verdict, d.Reason, d.Default = policy.Deny, "a path of it leads outside the roots", true
 		d.Change = "a root that holds it"

@@ -249,18 +249,9 @@ func (s *subject) question() approval.Question {
 		verb += ", also over the network"
 	}
 	q.Head = fmt.Sprintf("%s: %q, which %s", approval.Line(s.server, 60), approval.Line(s.tool, 80), verb)
-	var about []string
-	for _, p := range s.call.Paths {
-		about = append(about, fmt.Sprintf("%s (%s)", approval.Line(p.Resolved, 200), place(p)))
-	}
-	for _, h := range s.use.Hosts {
-		about = append(about, "host "+approval.Line(h, 100))
-	}
-	switch {
-	case len(about) > 3:
-		q.Head += ": " + strings.Join(about[:3], ", ") + fmt.Sprintf(", and %d more", len(about)-3)
-	case len(about) > 0:
-		q.Head += ": " + strings.Join(about, ", ")
+	switch about := s.about(); {
+	case about != "":
+		q.Head += ": " + about
 	case len(s.args) > 2:
 		q.Head += ", with " + approval.Line(string(s.args), 160)
 	default:
@@ -269,6 +260,22 @@ func (s *subject) question() approval.Question {
 	q.Facts = s.facts()
 	q.Diff = s.diff()
 	return q
+}
+
+// about names the first few places that the call leads to; "" when it names none.
+func (s *subject) about() string {
+	var list []string
+	for _, p := range s.call.Paths {
+		list = append(list, fmt.Sprintf("%s (%s)", approval.Line(p.Resolved, 200), place(p)))
+	}
+	for _, h := range s.use.Hosts {
+		list = append(list, "host "+approval.Line(h, 100))
+	}
+	more := ""
+	if n := len(list) - 3; n > 0 {
+		list, more = list[:3], fmt.Sprintf(", and %d more", n)
+	}
+	return strings.Join(list, ", ") + more
 }
 
 // place says in two words where a path is and whether something is there.
