@@ -361,6 +361,7 @@ func (l *Link) unmet(why string) {
 	l.mu.Unlock()
 	for _, p := range parked {
 		l.fail(p, "session lost", "the server has forgotten the session, and begins no other: "+why)
+		p.cancel()
 	}
 }
 
