@@ -247,10 +247,10 @@ func (a *app) checkPolicy(f config.Flags) error {
 	}
 	n := len(plan.Policy.Rows)
 	if len(faults) > 0 {
-		fmt.Fprintf(a.err, "rootbound: %d of what %d rules say does nothing\n", len(faults), n)
+		fmt.Fprintf(a.err, "rootbound: %d of what %s say do nothing\n", len(faults), plural(n, "rule", "rules"))
 		return exitStatus(exitFindings)
 	}
-	fmt.Fprintf(a.err, "rootbound: %d rules, preset %s, asks %s\n", n, plan.Preset.Value, plan.Ask.Value)
+	fmt.Fprintf(a.err, "rootbound: %s, preset %s, asks %s\n", plural(n, "rule", "rules"), plan.Preset.Value, plan.Ask.Value)
 	return nil
 }
 
@@ -299,10 +299,10 @@ func (a *app) testPolicy(f config.Flags, files []string) error {
 		}
 	}
 	if failed > 0 {
-		fmt.Fprintf(a.err, "rootbound: %d of %d calls are decided otherwise\n", failed, n)
+		fmt.Fprintf(a.err, "rootbound: %d of %s decided otherwise\n", failed, plural(n, "call", "calls"))
 		return exitStatus(exitFindings)
 	}
-	fmt.Fprintf(a.err, "rootbound: %d calls are decided as they should be\n", n)
+	fmt.Fprintf(a.err, "rootbound: %s decided as wanted\n", plural(n, "call", "calls"))
 	return nil
 }
 

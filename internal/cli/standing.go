@@ -74,6 +74,10 @@ func placeOrHost(what string) (path, host string, err error) {
 
 func (a *app) standingPath(label string, plan *config.Plan, path string) {
 	line := func(format string, args ...any) { fmt.Fprintf(a.out, "  "+format+"\n", args...) }
+	if plan.URL.Given() {
+		line("%s: on another machine, whose paths are not those of this one", printable(label))
+		return
+	}
 	place, err := rootfs.Locate(plan.Roots, path, rootfs.Process{})
 	switch {
 	case err != nil:

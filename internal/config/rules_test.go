@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -266,6 +267,61 @@ func FuzzRules(f *testing.F) {
 		d := policy.New(policy.Layers{Rules: list}).Decide(policy.Call{Server: "files", Tool: "fetch", Args: []byte(args)})
 		if len(list) == 0 && d.Verdict != policy.Deny {
 			t.Errorf("no rule says %v", d.Verdict)
+		}
+	})
+}
+
+// Tests are read with their places, and what is no JSON in another grammar is refused.
+func TestParseTests(t *testing.T) {
+	const text = `[[test]]
+server = "a"
+tool = "t"
+arguments = { path = "x\ny", list = [1, 1.5, 0x10, +3, true], inner = { "a b" = "é" } }
+effect = "unknown"
+want = "deny"
+reason = "why"
+`
+	tests, err := ParseTests("/t/t.toml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Test{{
+		Server: "a", Tool: "t", Arguments: []byte(`{"path":"x\ny","list":[1,1.5,16,3,true],"inner":{"a b":"é"}}`),
+		Effect: tests[0].Effect, Want: policy.Deny, Reason: "why", At: "/t/t.toml:1:3",
+	}}
+	if diff := cmp.Diff(want, tests); diff != "" || !tests[0].Effect.Given() {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for text, want := range map[string]string{
+		"":                                  "there is no test in it",
+		"test = 1":                          "has to be an array",
+		"[[test]]\ntool = \"t\"":            "a test needs want",
+		"[[test]]\nwant = \"ask\"":          "a test needs tool",
+		"[[test]]\nwant = \"maybe\"":        `unknown value "maybe"`,
+		"[[test]]\narguments = []":          "has to be",
+		"[[test]]\narguments = { a = nan }": "JSON has no such number",
+		"[[test]]\narguments = { a = 1979-05-27 }": "JSON has no",
+		"[[test]]\nx = 1":                          `unknown key "x"`,
+	} {
+		if _, err := ParseTests("/t/t.toml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// What is taken has arguments that are JSON.
+func FuzzParseTests(f *testing.F) {
+	f.Add("[[test]]\ntool = \"t\"\nwant = \"ask\"\narguments = { a = 0b1, b = [1e5, inf, 07:32:00], c = '''\n''' }\n")
+	f.Add(`{"test": [{"tool": "t", "want": "deny", "arguments": {"a": [null, -0, 1E5]}}]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		tests, err := ParseTests("/t/t.toml", []byte(text))
+		if err != nil {
+			return
+		}
+		for _, test := range tests {
+			if test.Arguments != nil && !json.Valid(test.Arguments) {
+				t.Errorf("the arguments are %q", test.Arguments)
+			}
 		}
 	})
 }
