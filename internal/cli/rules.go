@@ -80,8 +80,10 @@ func (a *app) profileOf(plan *config.Plan, c *confinement) profile {
 			return []string{c.version}
 		case target.Version != "":
 			return []string{target.Version}
+		case slices.Contains([]string{"npx", "npm"}, launch.ProgramName(plan.Command.Path)):
+			return launch.Cached(a.npmCache(), target.Name)
 		}
-		return launch.Cached(a.npmCache(), target.Name)
+		return nil
 	})
 	return func(tool, definition string) (guard.Effect, bool) {
 		var most roots.Access
