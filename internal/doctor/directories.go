@@ -23,7 +23,7 @@ type directory struct {
 	path   string          // as the server gets it, as far as that can be told
 	exact  bool            // nothing in it is left that only the running client knows
 	access roots.Access
-	name   string
+	mount  bool // into a container
 }
 
 // dirsOf returns the directories that an entry names.
@@ -32,7 +32,7 @@ func (x *examiner) dirsOf(e *entry) []directory {
 		return nil
 	}
 	var list []directory
-	add := func(d launch.Directory) {
+	add := func(d launch.Directory, mount bool) {
 		if d.Arg < 0 || d.Arg >= len(e.Args) || launch.HasPlaceholder(d.Path) || len(list) >= most {
 			return
 		}
@@ -40,14 +40,62 @@ func (x *examiner) dirsOf(e *entry) []directory {
 		if rest, ok := tilde(filled); ok && x.m.Host.Home != "" {
 			filled = x.m.Host.Home + rest
 		}
-		list = append(list, directory{e.Args[d.Arg], filled, exact, d.Access, d.Name})
+		list = append(list, directory{e.Args[d.Arg], filled, exact, d.Access, mount})
 	}
 	for _, d := range guardDirectories(e.command) {
-		add(d)
+		add(d, false)
 	}
-	if len(list) == 0 && e.known {
+	if len(list) == 0 && e.target.Registry == launch.OCI {
+		for _, d := range mounts(e.command, e.target) {
+			add(d, true)
+		}
+	} else if len(list) == 0 && e.known {
 		for _, d := range e.profile.Directories(e.target) {
-			add(d)
+			add(d, false)
+		}
+	}
+	return list
+}
+
+// mounts returns the directories of this machine that a container is given.
+func mounts(c launch.Command, t launch.Target) []launch.Directory {
+	var list []launch.Directory
+	for i := 0; i < t.At && i < len(c.Args); i++ {
+		name, value, in := strings.Cut(c.Args[i], "=")
+		if name != "-v" && name != "--volume" && name != "--mount" {
+			continue
+		}
+		if !in {
+			if i++; i >= len(c.Args) {
+				break
+			}
+			value = c.Args[i]
+		}
+		d := launch.Directory{Access: roots.ReadWrite, Arg: i}
+		if name == "--mount" {
+			for part := range strings.SplitSeq(value, ",") {
+				switch key, of, _ := strings.Cut(part, "="); {
+				case key == "source" || key == "src":
+					d.Path = of
+				case (key == "readonly" || key == "ro") && of != "false":
+					d.Access = roots.ReadOnly
+				}
+			}
+		} else {
+			drive := ""
+			if ofWindows(value) && len(value) > 2 && value[1] == ':' {
+				drive, value = value[:2], value[2:]
+			}
+			host, rest, mounted := strings.Cut(value, ":")
+			if _, options, ok := strings.Cut(rest, ":"); ok && slices.Contains(strings.Split(options, ","), "ro") {
+				d.Access = roots.ReadOnly
+			}
+			if mounted {
+				d.Path = drive + host
+			}
+		}
+		if _, home := tilde(d.Path); home || absolute(d.Path) || strings.HasPrefix(d.Path, ".") || strings.HasPrefix(d.Path, "$") {
+			list = append(list, d) // else it is a volume with a name
 		}
 	}
 	return list
@@ -260,15 +308,14 @@ func (x *examiner) directories(e *entry) {
 			continue
 		}
 		if ofWindows(d.path) != (x.m.Host.OS == "windows") {
-			if e.profile.Paths == launch.Local {
+			if e.profile.Paths == launch.Local || d.mount {
 				x.findIn("ROOT-WSL", e, d.text.Pos, fmt.Sprintf("The directory %s is written as another system has it than this one.", word(d.path)), "")
 			}
 			continue
 		}
-		if e.profile.Paths != launch.Local {
-			continue
+		if e.profile.Paths == launch.Local || d.mount {
+			x.there(e, d)
 		}
-		x.there(e, d)
 	}
 	if program := launch.ProgramName(e.command.Path); program == "wsl" {
 		for _, a := range e.Args {
