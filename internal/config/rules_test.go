@@ -325,3 +325,23 @@ func FuzzParseTests(f *testing.F) {
 		}
 	})
 }
+
+// The page has the list of clients that a question is left to.
+func TestClientsAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range policy.Clients {
+		kind := "all tools"
+		if c.UnlessReadOnly {
+			kind = "all tools but those shown as read-only"
+		}
+		if row := "| " + c.Title + " | " + c.Name + " | " + kind + " | " + c.Source + " (" + c.Date + ") |\n"; !strings.Contains(string(text), row) {
+			t.Errorf("docs/configuration.md has no row %s", row)
+		}
+	}
+	if n := strings.Count(string(text), "(2026-"); n != len(policy.Clients) {
+		t.Errorf("docs/configuration.md has %d rows of clients, and there are %d", n, len(policy.Clients))
+	}
+}
