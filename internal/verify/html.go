@@ -5,17 +5,21 @@ import (
 	"html/template"
 	"io"
 	"strings"
+	"sync"
 )
 
 //go:embed report.html
 var page string
 
-var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
-	"mark": func(v Verdict) string { return marks[v] },
-	"kind": func(v Verdict) string { return strings.ReplaceAll(string(v), " ", "-") },
-	"era":  eraName,
-	"join": func(list []string) string { return strings.Join(list, " ") },
-}).Parse(page))
+// pageTemplate is made when a page is written: each start of the program would wait for it.
+var pageTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("report").Funcs(template.FuncMap{
+		"mark": func(v Verdict) string { return marks[v] },
+		"kind": func(v Verdict) string { return strings.ReplaceAll(string(v), " ", "-") },
+		"era":  eraName,
+		"join": func(list []string) string { return strings.Join(list, " ") },
+	}).Parse(page))
+})
 
 // classOf is the cases of a class, for the page.
 type classOf struct {
@@ -48,7 +52,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 			k.Other++
 		}
 	}
-	return pageTemplate.Execute(w, struct {
+	return pageTemplate().Execute(w, struct {
 		*Report
 		Classes []*classOf
 		Leaks   int
