@@ -1,0 +1,204 @@
+package peers
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// suite is where the official conformance suite is installed.
+const suite = "conformance/node_modules"
+
+// revisions are those that the suite has requirements of.
+var revisions = []string{"2025-11-25", "2026-07-28"}
+
+// needSuite skips a test when the suite is not installed; in CI it fails instead. It returns the Node that runs it.
+func needSuite(t *testing.T) string {
+	t.Helper()
+	node, err := filepath.Glob(suite + "/node-*/bin/node")
+	if err != nil || len(node) != 1 {
+		missing(t, "finding the conformance suite (run .ci/peers): no Node in "+suite)
+	}
+	return node[0]
+}
+
+// conform runs all of the suite's scenarios of a revision, for a server or for a client, and holds what they find to a baseline.
+func conform(t *testing.T, baseline, revision, leg string, args ...string) {
+	t.Helper()
+	out := t.TempDir()
+	args = slices.Concat([]string{suite + "/@modelcontextprotocol/conformance/dist/index.js", leg, "--requirements", revision, "-o", out}, args)
+	said, err := exec.Command(needSuite(t), args...).CombinedOutput()
+	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) { // its own verdict knows nothing of our baselines
+		t.Fatal(err)
+	}
+	found := findings(t, out, leg)
+	for _, scenario := range required(t, revision, leg) {
+		if found[scenario] == nil {
+			t.Errorf("%s was not run", scenario)
+		}
+	}
+	known := readBaseline(t, filepath.Join("conformance", baseline+".txt"))
+	passed, failed := 0, 0
+	for _, scenario := range slices.Sorted(maps.Keys(found)) {
+		checked := false
+		for _, c := range found[scenario] {
+			name := scenario + ":" + c.ID
+			switch c.Status {
+			case "INFO":
+				continue
+			case "SUCCESS":
+				checked = true
+				passed++
+				continue
+			}
+			checked = true
+			failed++
+			if !known.has(name) {
+				t.Errorf("%s %s: %s\n%.1000s", c.Status, name, c.Error, c.Details)
+			}
+		}
+		if name := scenario + ":nothing"; !checked && !known.has(name) {
+			t.Errorf("%s checked nothing", scenario)
+		}
+	}
+	for name, hit := range known {
+		if !hit {
+			t.Errorf("%s passes now: take it out of %s.txt", name, baseline)
+		}
+	}
+	t.Logf("%s, %s: %d scenarios, %d checks passed, %d failed as is known", baseline, revision, len(found), passed, failed)
+	if t.Failed() {
+		t.Logf("the suite ended with: %v\n%s", err, said[max(0, len(said)-3000):])
+	}
+}
+
+// check is what the suite says of one thing.
+type check struct {
+	ID, Status string
+	Error      string `json:"errorMessage"`
+	Details    json.RawMessage
+}
+
+// stamped is what the suite puts behind the name of a scenario.
+var stamped = regexp.MustCompile(`-\d{4}-\d\d-\d\dT[-\d]+Z$`)
+
+// findings are all checks that a run left in a directory, by scenario.
+func findings(t *testing.T, dir, leg string) map[string][]check {
+	t.Helper()
+	found := map[string][]check{}
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Base(path) != "checks.json" {
+			return err
+		}
+		name, err := filepath.Rel(dir, stamped.ReplaceAllString(filepath.Dir(path), ""))
+		if err != nil {
+			return err
+		}
+		if leg == "server" {
+			name = strings.TrimPrefix(name, "server-")
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		checks := []check{}
+		if err := json.Unmarshal(b, &checks); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		found[name] = checks
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// required are the scenarios that a revision requires of a server or a client.
+func required(t *testing.T, revision, leg string) (names []string) {
+	t.Helper()
+	b, err := os.ReadFile(suite + "/@modelcontextprotocol/conformance/requirements/" + revision + ".yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := false
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimRight(line, "\n")
+		if name, ok := strings.CutPrefix(line, "  - "); ok && in {
+			names = append(names, name)
+		} else if line != "" {
+			in = line == leg+":"
+		}
+	}
+	if len(names) < 15 {
+		t.Fatalf("read only %d requirements of %s", len(names), revision)
+	}
+	return names
+}
+
+// known are the checks that a baseline expects to fail, and whether they did.
+type known map[string]bool
+
+// has reports whether a check is expected to fail, and notes that it did.
+func (k known) has(name string) bool {
+	_, ok := k[name]
+	if ok {
+		k[name] = true
+	}
+	return ok
+}
+
+// readBaseline reads what is expected to fail: paragraphs of lines SCENARIO:CHECK below the reason, a comment.
+func readBaseline(t *testing.T, file string) known {
+	t.Helper()
+	k := known{}
+	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return k // nothing is
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	reason := false
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		switch line := lines.Text(); {
+		case line == "":
+			reason = false
+		case strings.HasPrefix(line, "# "):
+			reason = true
+		case !reason:
+			t.Errorf("%s: %s has no reason", file, line)
+		default:
+			k[line] = false
+		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// TestFilesystemServerConforms holds the filesystem server to the suite, which asks for the tools, prompts and resources of a server
+// of its own: what only those can pass is in the baseline.
+func TestFilesystemServerConforms(t *testing.T) {
+	needSuite(t)
+	for _, revision := range revisions {
+		t.Run(revision, func(t *testing.T) {
+			t.Parallel()
+			l := listen(t, "fs", "--preset", "boundary", "--client-roots", "ignore", "--listen", "127.0.0.1:0", workspace(t))
+			conform(t, "fs-"+revision, revision, "server", "--url", l.url)
+		})
+	}
+}
