@@ -49,6 +49,8 @@ type guardOrder struct {
 	Version int
 	// Watch is a directory: the program is watched, and what it does beneath it is printed.
 	Watch string
+	// Held has it be held to the policy meanwhile.
+	Held bool
 	// Leak is a file that the guard has open, without care, when it starts the program.
 	Leak string
 }

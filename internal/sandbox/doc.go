@@ -104,7 +104,7 @@ type Level struct {
 	Unix    bool
 	// Parts is set when the policy's Excepts hold.
 	Parts bool `json:",omitempty"`
-	// Watched is set when nothing is enforced, and what the program does is told (see Watch).
+	// Watched is set when what the program does is told (see Watch).
 	Watched bool `json:",omitempty"`
 }
 
@@ -119,7 +119,10 @@ const signals = 6
 
 // String says it in a line for people.
 func (l Level) String() string {
-	switch {
+	switch held := l; {
+	case l.Watched && l.Enforced():
+		held.Watched = false
+		return "watched, and " + held.String()
 	case l.Watched:
 		return "watched, and held by nothing"
 	case !l.Enforced():

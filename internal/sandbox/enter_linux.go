@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
@@ -57,7 +58,7 @@ func (o *order) steps(parent int) ([]step, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing the filter of system calls: %w", err)
 	}
-	return []step{
+	steps := []step{
 		{"giving up new privileges", func() error { return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }},
 		{"setting limits", setLimits},
 		{"restricting files with Landlock", o.landlock},
@@ -65,7 +66,15 @@ func (o *order) steps(parent int) ([]step, error) {
 		{"closing descriptors", closeDescriptors},
 		{"filtering system calls", func() error { return handListener(filter, o.Policy.Net.Proxy != 0) }},
 		{"dying with the guard", func() error { return dieWith(parent) }},
-	}, nil
+	}
+	if o.Level.Watched { // before other calls are filtered, so that it is told of what these refuse
+		raw, err := watchFilter()
+		if err != nil {
+			return nil, fmt.Errorf("writing the filter that watches: %w", err)
+		}
+		steps = slices.Insert(steps, 1, step{"watching system calls", func() error { return handListener(raw, true) }})
+	}
+	return steps, nil
 }
 
 func (o *order) landlock() error {

@@ -23,3 +23,5 @@ type connector struct {
 func (connector) serve() {}
 
 func (o *order) watch() error { return errWatch }
+
+func watchFilter() ([]bpf.RawInstruction, error) { return nil, errWatch }

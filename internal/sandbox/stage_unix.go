@@ -117,7 +117,7 @@ func Enter() error {
 	}
 	w := json.NewEncoder(conn)
 	enter := o.confine
-	if o.Level.Watched {
+	if !o.Level.Enforced() {
 		enter = o.watch
 	}
 	if err = enter(); err == nil {
@@ -126,7 +126,7 @@ func Enter() error {
 		}
 	} else {
 		doing := "confining"
-		if o.Level.Watched {
+		if !o.Level.Enforced() {
 			doing = "watching"
 		}
 		err = fmt.Errorf("%s the program: %w", doing, err)

@@ -2,13 +2,16 @@ package sandbox
 
 import "net/netip"
 
-// Watch is what a program is started with that may do everything, and is watched. The zero value watches nothing.
+// Watch is what a program is started with that is watched. It may do everything, unless Held says what it is held to.
 //
 // What it tells is what the program asks of the kernel, before the kernel answers. A program that means to can show
 // something else than it does: it is for finding out what an honest one needs.
 type Watch struct {
 	// Seen is told of each access, one at a time, while the program waits for it.
 	Seen func(Access)
+	// Held is what the kernel holds it to meanwhile, nil for nothing. What is refused for that is told of too, but for the
+	// network: what is closed to a program, it never gets to.
+	Held *Policy
 }
 
 // Use says what an access is for.

@@ -18,13 +18,34 @@ import (
 
 // Able returns the level that a watched program has here, or why it cannot be watched: an error that is
 // errors.ErrUnsupported.
-func (w Watch) Able() (Level, error) { return Level{Watched: true}, nil }
+func (w Watch) Able() (Level, error) {
+	if w.Held == nil {
+		return Level{Watched: true}, nil
+	}
+	if w.Held.Net.Proxy != 0 {
+		return Level{}, fmt.Errorf("a program that reaches the network through our proxy cannot be watched too: %w", errors.ErrUnsupported)
+	}
+	level, err := w.Held.Able()
+	level.Watched = err == nil
+	return level, err
+}
 
 // Stage prepares to run the program at path with the arguments args, of which the first is its name, and exactly the
 // environment env. The caller starts what it returns, and then calls Confined, or Close when it did not start.
 func (w Watch) Stage(path string, args, env []string) (*Stage, error) {
-	s, err := newStage(order{Level: Level{Watched: true}, Path: path, Args: args, Env: env}, "/proc/self/exe", []string{os.Args[0], Argument})
+	level, err := w.Able()
+	if err != nil {
+		return nil, err
+	}
+	o := order{Level: level, Path: path, Args: args, Env: env}
+	if w.Held != nil {
+		o.Policy = *w.Held
+	}
+	s, err := newStage(o, "/proc/self/exe", []string{os.Args[0], Argument})
 	if err == nil {
+		if level.Parts {
+			s.Attr = mountNamespace()
+		}
 		s.listen = func(fd int) { go watcher{connector{listener: fd}, w.Seen}.serve() }
 	}
 	return s, err

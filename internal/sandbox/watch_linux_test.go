@@ -31,6 +31,9 @@ func asWatcher(o guardOrder) error {
 			fmt.Printf("%s %s\n", a.Use, filepath.Base(a.Path))
 		}
 	}}
+	if o.Held {
+		w.Held = &o.Policy
+	}
 	s, err := w.Stage(o.Program, append([]string{o.Program}, o.Args...), []string{"HOME=/nowhere"})
 	if err != nil {
 		return err
@@ -90,6 +93,37 @@ func TestWatch(t *testing.T) {
 			}
 			if t.Failed() {
 				t.Log(stdout)
+			}
+		})
+	}
+}
+
+// A program that is watched can be held meanwhile as if it were not watched, and what it tries in vain is seen.
+func TestWatchHeld(t *testing.T) {
+	probe := buildProbe(t)
+	for name, uid := range users() {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, probe, uid)
+			o := w.order()
+			o.Args, o.Leak = append(o.Args, "200"), ""
+			alone, _, _ := run(t, uid, o)
+
+			w = newWorld(t, probe, uid)
+			o = w.order()
+			o.Args, o.Leak, o.Watch, o.Held = append(o.Args, "200"), "", w.top, true
+			stdout, stderr, code := run(t, uid, o)
+			if code != 0 {
+				t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
+			}
+			got, want := outcomes(stderr), outcomes(alone)
+			delete(want, "confined") // the level, which is not the same
+			if len(want) < 50 || !cmp.Equal(want, got) {
+				t.Errorf("what is possible (-held +held and watched):\n%s", cmp.Diff(want, got))
+			}
+			for _, want := range []string{"watched, and confined: landlock", "reads /in/file", "reads /out/file", "lists /out", "writes /out/file"} {
+				if !strings.Contains(stdout, want) {
+					t.Errorf("not seen: %q in\n%s", want, stdout)
+				}
 			}
 		})
 	}
