@@ -1,6 +1,7 @@
 package fsserver
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -67,6 +68,24 @@ func (c *call) paths(arg string) ([]string, error) {
 		paths = append(paths, trimSeparators(base+string(filepath.Separator)+path))
 	}
 	return paths, nil
+}
+
+// Means returns the absolute path that an argument means with a set as it is on the disk now: where a tool reads, or with
+// writes, where one makes or changes something. It is for who asks a person before a call is made.
+func (s *Server) Means(ctx context.Context, set roots.Set, arg string, writes bool) (string, error) {
+	o, err := s.sets.use(set)
+	if err != nil {
+		return "", err
+	}
+	defer s.sets.done(o)
+	c := &call{openSet: o, Server: s, ctx: ctx}
+	if writes {
+		return c.target(arg)
+	}
+	return c.at(opStat, arg, func(path string) error {
+		_, err := c.fs.Stat(path)
+		return err
+	})
 }
 
 // expand returns the path of an argument that is a URI, or begins with the home directory, and any other as it is.

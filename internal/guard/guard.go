@@ -89,7 +89,8 @@ type Guard struct {
 	opt       Options
 	catalog   *pathargs.Catalog
 	tools     toolList
-	contained bool // the server is ours, and judges paths where it opens them
+	contained bool  // the server is ours, and judges paths where it opens them
+	means     means // where it goes, if it says so
 
 	rules   atomic.Pointer[rules]
 	policy  atomic.Pointer[Policy]
@@ -159,9 +160,10 @@ func (g *Guard) Wrap(server exchange.Handler) exchange.Handler {
 }
 
 // WrapContained is Wrap for a server of ours that reaches nothing outside the roots of a request: its paths are judged
-// where they are opened.
+// where they are opened. Where it has a method Means, as that of fsserver has, a person is told where it will go.
 func (g *Guard) WrapContained(server exchange.Handler) exchange.Handler {
 	g.contained = true
+	g.means, _ = server.(means)
 	return g.checked(exchange.Chain(g.checked(server), g.logStage, g.rootsStage, g.alwaysAskStage, g.toolsStage, g.approveStage, g.containedGate, g.againStage, g.resultsStage))
 }
 

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"github.com/rootbound/rootbound/internal/pathargs"
 	"github.com/rootbound/rootbound/internal/policy"
 	"github.com/rootbound/rootbound/internal/wire"
-	"github.com/rootbound/rootbound/rootfs"
 	"github.com/rootbound/rootbound/roots"
 )
 
@@ -59,23 +59,44 @@ func (g *Guard) decide(r *exchange.Request) (policy.Call, policy.Decision) {
 		return c, policy.Decision{Rule: "the protocol", Reason: "it does not say in the protocol's way what is called"}
 	}
 	c.Effect, c.From = g.effect(p, c.Tool)
-	var outside bool
-	c.Paths, outside = g.policyPaths(r)
+	var refused *pathargs.Judged
+	c.Paths, refused = g.policyPaths(r)
 	d := p.Rules.Decide(c)
 	if c.Effect == policy.Unknown && p.Profile != nil && d.Verdict == policy.Ask {
 		d.Change += "\nthe version of the server in its command: of some versions it is known what their tools do"
 	}
-	if outside && d.Verdict == policy.Ask { // the server would refuse it, after a person was asked
-		d.Verdict, d.Reason, d.Default = policy.Deny, "a path of it leads outside the roots", true
-		d.Change = "a root that holds it"
+	if refused != nil && d.Verdict == policy.Ask { // the server would refuse it, after a person was asked
+		d = policy.Decision{Rule: "the roots", Default: true}
+		d.Reason, d.Change = g.unheld(refused)
 	}
 	r.Trail.Add(exchange.Note{Stage: "policy", Detail: ruled{d.Rule}})
 	return c, d
 }
 
+// unheld says for a model why the roots do not allow a path, and what would.
+func (g *Guard) unheld(j *pathargs.Judged) (reason, change string) {
+	arg := fmt.Sprintf("the argument %q", strings.TrimPrefix(j.Pointer, "/"))
+	switch {
+	case j.Refusal == pathargs.Forbidden && g.own(j.Place.Path, j.Need):
+		return arg + " is a file that decides what this server may do, which it may not change", ""
+	case j.Refusal == pathargs.Forbidden && j.Place.Dir.Access == roots.Read:
+		return fmt.Sprintf("%s is in the directory %q, which is read-only", arg, rootName(j.Place.Dir)), fmt.Sprintf("--root %s instead of --ro %[1]s", ShellQuote(j.Place.Dir.Path))
+	case j.Refusal == pathargs.Forbidden:
+		return fmt.Sprintf("%s is in the directory %q, which does not allow that", arg, rootName(j.Place.Dir)), "other rights of that root"
+	case j.Refusal == pathargs.Unresolvable:
+		return "it cannot be known where " + arg + " leads", ""
+	}
+	return arg + " leads outside the roots", "a root that holds it"
+}
+
+// means says where a server of ours will go by a path argument, which may be relative to any root: see fsserver.Server.
+type means interface {
+	Means(ctx context.Context, set roots.Set, arg string, writes bool) (string, error)
+}
+
 // policyPaths are the paths of a call as the paths stage judged them. Before a server that judges them where it opens them,
-// they are judged here for what a rule and a person have to know; outside says that one of them is refused.
-func (g *Guard) policyPaths(r *exchange.Request) (list []policy.Path, outside bool) {
+// they are judged here for what a rule and a person have to know; refused is the first that the roots do not allow.
+func (g *Guard) policyPaths(r *exchange.Request) (list []policy.Path, refused *pathargs.Judged) {
 	var judged []pathargs.Judged
 	known := false
 	for _, n := range r.Trail.Notes() {
@@ -86,28 +107,45 @@ func (g *Guard) policyPaths(r *exchange.Request) (list []policy.Path, outside bo
 	if !known && g.contained {
 		args, err := pathargs.Find(r.Msg.Method(), r.Msg.Params(), g.catalog, g.rules.Load().paths)
 		if err != nil {
-			return nil, true
+			return nil, &pathargs.Judged{Refusal: pathargs.Unresolvable, Err: err}
 		}
-		judged = g.judgeArgs(args, r.Roots).Judged
+		judged = g.judgeOurs(args, r.Roots)
 	}
-	for _, j := range judged {
+	for i, j := range judged {
 		if j.Refusal != pathargs.NotRefused {
-			outside = true
+			if refused == nil {
+				refused = &judged[i]
+			}
 			continue
 		}
-		places := j.Places
-		if !known && slices.ContainsFunc(places, func(p rootfs.Place) bool { return p.Exists }) {
-			// Ours goes where something is.
-			places = slices.DeleteFunc(slices.Clone(places), func(p rootfs.Place) bool { return !p.Exists })
-		}
-		for _, p := range places {
+		for _, p := range j.Places {
 			list = append(list, policy.Path{
 				Arg: j.Pointer, Given: j.Value, Resolved: p.Path, Exists: p.Exists,
 				Root: p.Dir.Path, Rel: p.Rel, Rights: p.Dir.Access, Need: j.Need,
 			})
 		}
 	}
-	return list, outside
+	return list, refused
+}
+
+// judgeOurs is judgeArgs for a server of ours, of which it is known where it goes by a relative path.
+func (g *Guard) judgeOurs(args []pathargs.Argument, set roots.Set) []pathargs.Judged {
+	given := map[string]string{}
+	for i, a := range args {
+		if g.means == nil || !a.Why.Judged() {
+			continue
+		}
+		if path, err := g.means.Means(context.Background(), set, a.Value, a.Need&^roots.Read != 0); err == nil {
+			given[a.Pointer], args[i].Value = a.Value, path
+		}
+	}
+	judged := g.judgeArgs(args, set).Judged
+	for i := range judged {
+		if value, ok := given[judged[i].Pointer]; ok {
+			judged[i].Value = value
+		}
+	}
+	return judged
 }
 
 // effect is what is known of what a tool does, from whom is believed first.
@@ -166,7 +204,7 @@ func (g *Guard) Try(tool string, args []byte) (policy.Call, policy.Decision) {
 		Msg: wire.NewRequest(exchange.NewID(), "tools/call", params), Roots: g.Configured(), Trail: exchange.NewTrail("", g.opt.Now()),
 	}
 	r = g.fillDefaults(r)
-	found, err := pathargs.Find("tools/call", r.Msg.Params(), g.catalog, g.rules.Load().paths)
+	found, err := g.findArgs(r)
 	if err != nil {
 		return policy.Call{Server: g.opt.Server, Tool: tool}, policy.Decision{Rule: "the protocol", Reason: err.Error()}
 	}
