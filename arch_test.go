@@ -64,6 +64,8 @@ var rooms = map[string]room{
 	"internal/cli":        {imports: []string{"*"}},
 	"cmd/rootbound":       {imports: []string{"internal/cli"}},
 	"internal/mcptest":    {imports: []string{"internal/exchange", "internal/wire"}},
+
+	"internal/mcptest/everything": {imports: []string{"internal/exchange", "internal/streamable", "internal/transport", "internal/wire"}},
 }
 
 // forTests is imported by tests only.
@@ -127,7 +129,7 @@ var effects = []struct {
 	{
 		"ending the program",
 		[]string{"os.Exit", "log.Fatal", "log.Fatalf", "log.Fatalln", "syscall.Exit"},
-		[]string{"cmd/rootbound", forTests},
+		[]string{"cmd/rootbound", forTests, "internal/mcptest/everything"},
 	},
 }
 

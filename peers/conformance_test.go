@@ -202,3 +202,14 @@ func TestFilesystemServerConforms(t *testing.T) {
 		})
 	}
 }
+
+// TestCoreConforms holds what our servers are built on to the suite, by a server that has what the suite asks for.
+func TestCoreConforms(t *testing.T) {
+	needSuite(t)
+	for _, revision := range revisions {
+		t.Run(revision, func(t *testing.T) {
+			t.Parallel()
+			conform(t, "core-"+revision, revision, "server", "--url", serve(t, fixtures, "-listen", "127.0.0.1:0").url)
+		})
+	}
+}

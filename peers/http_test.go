@@ -30,8 +30,14 @@ var listensOn = regexp.MustCompile(`listening on (http://\S+)`)
 // listen starts a guard with --listen, and ends it with the test. It must end by itself then, without an error.
 func listen(t *testing.T, args ...string) *listening {
 	t.Helper()
+	return serve(t, append([]string{guard}, args...)...)
+}
+
+// serve is listen for any server that says where it listens.
+func serve(t *testing.T, command ...string) *listening {
+	t.Helper()
 	l := &listening{said: new(bytes.Buffer)}
-	l.cmd = exec.Command(guard, args...)
+	l.cmd = exec.Command(command[0], command[1:]...)
 	l.cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
 	stderr, err := l.cmd.StderrPipe()
 	if err != nil {
@@ -57,14 +63,14 @@ func listen(t *testing.T, args ...string) *listening {
 		defer late.Stop()
 		l.read.Wait()
 		if err := l.cmd.Wait(); err != nil {
-			t.Errorf("the guard ended: %v", err)
+			t.Errorf("the server ended: %v", err)
 		}
 		if t.Failed() {
-			t.Logf("the guard said: %s", l.said.String())
+			t.Logf("the server said: %s", l.said.String())
 		}
 	})
 	if l.url = <-url; l.url == "" {
-		t.Fatal("the guard does not listen")
+		t.Fatalf("%s does not listen", command[0])
 	}
 	return l
 }

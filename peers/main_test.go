@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	os.Exit(tests(m))
 }
 
-// guard is the program under test, built for this run.
-var guard string
+// guard is the program under test, and fixtures a server on the same core for the conformance suite, built for this run.
+var guard, fixtures string
 
 func tests(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "peers")
@@ -35,8 +35,8 @@ func tests(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	guard = filepath.Join(dir, "rootbound")
-	build := exec.CommandContext(context.Background(), "go", "build", "-o", guard, "./cmd/rootbound")
+	guard, fixtures = filepath.Join(dir, "rootbound"), filepath.Join(dir, "everything")
+	build := exec.CommandContext(context.Background(), "go", "build", "-o", dir, "./cmd/rootbound", "./internal/mcptest/everything")
 	build.Dir, build.Stderr = "..", os.Stderr
 	if err := build.Run(); err != nil {
 		fmt.Fprintf(os.Stderr, "building the guard: %v\n", err)

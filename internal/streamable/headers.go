@@ -83,7 +83,7 @@ func mirrored(m *wire.Message) (string, bool) {
 		name = "name"
 	case method == "resources/read":
 		name = "uri"
-	case strings.HasPrefix(method, "tasks/"):
+	case method == "tasks/get", method == "tasks/update", method == "tasks/cancel":
 		name = "taskId"
 	default:
 		return "", false
