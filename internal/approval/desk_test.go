@@ -292,6 +292,23 @@ func TestChoices(t *testing.T) {
 			t.Errorf("%+v: %v", tt.c, err)
 		}
 	}
+	same := q
+	same.Same = true
+	for _, c := range []Choice{{Allow: true, Under: "/w"}, {Allow: true, Session: true, Under: "/w"}, {Allow: true, Host: "h"}} {
+		if _, err := same.Check(c); err == nil {
+			t.Errorf("%+v is more than the same arguments", c)
+		}
+	}
+	if _, err := same.Check(Choice{Allow: true, For: time.Hour}); err != nil {
+		t.Error(err)
+	}
+	both := q
+	both.Hosts = []string{"h"}
+	for _, c := range []Choice{{Allow: true, Under: "/w"}, {Allow: true, Host: "h"}} {
+		if _, err := both.Check(c); err == nil {
+			t.Errorf("%+v is for a call that has a path and a host", c)
+		}
+	}
 	q.Remember = false
 	if _, err := q.Check(Choice{Allow: true, Session: true}); err == nil {
 		t.Error("what is never remembered is")

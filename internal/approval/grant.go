@@ -34,7 +34,7 @@ type Grant struct {
 	Session string `json:"session,omitempty"`
 	// Definition is what the server said of the tool, or where it is for every tool, of all of them.
 	Definition string `json:"definition,omitempty"`
-	// Tool is the tool; empty for every tool that the same Rule asks for in Root.
+	// Tool is the tool; empty for every tool that is asked for in Root in Session. Rule is the rule that asked.
 	Tool string `json:"tool,omitempty"`
 	Rule string `json:"rule,omitempty"`
 	// Digest is that of the one call that it is for.
@@ -103,7 +103,7 @@ func (g *Grant) allows(u *Use) bool {
 		return false
 	case g.Under != "" && len(u.Hosts) > 0, g.Host != "" && len(u.Targets) > 0:
 		return false // it reaches further than what was granted
-	case g.Tool == "" && (g.Root == "" || g.Rule == ""), g.Session == "" && g.Digest == "" && g.Under == "" && g.Host == "" && g.Tool == "":
+	case g.Tool == "" && (g.Session == "" || g.Root == "" || g.Rule == ""):
 		return false // it says too little to be one
 	}
 	return true

@@ -51,6 +51,8 @@ func TestWhatAGrantAllows(t *testing.T) {
 		{"root, for every tool", grant(func(g *Grant) { all(g); g.Session, g.Rule, g.Root = "s", "r", "/w" }), true},
 		{"root, for every tool without a rule", grant(func(g *Grant) { all(g); g.Session, g.Root = "s", "/w" }), false},
 		{"another root", grant(func(g *Grant) { all(g); g.Session, g.Rule, g.Root = "s", "r", "/v" }), false},
+		{"root, for every tool in any session", grant(func(g *Grant) { all(g); g.Rule, g.Root = "r", "/w" }), false},
+		{"root, for this tool in any session", grant(func(g *Grant) { g.Rule, g.Root = "r", "/w" }), true},
 		{"every tool", grant(func(g *Grant) { all(g); g.Session, g.Rule = "s", "r" }), false},
 	} {
 		if got := tt.g.allows(&use); got != tt.want {

@@ -32,9 +32,11 @@ type Question struct {
 	Digest string `json:"digest"`
 	// Why says why it is asked.
 	Why string `json:"why,omitempty"`
-	// Choices are the answers that are offered. Remember is set when a yes may be good for more than this call.
+	// Choices are the answers that are offered. Remember is set when a yes may be good for more than this call, Same when for
+	// no other arguments.
 	Choices  []Choice `json:"choices"`
 	Remember bool     `json:"remember,omitempty"`
+	Same     bool     `json:"same,omitempty"`
 	// Targets are where its paths lead, and Hosts where its URLs do: a yes for more must hold all of them.
 	Targets []string `json:"targets,omitempty"`
 	Hosts   []string `json:"hosts,omitempty"`
@@ -122,11 +124,16 @@ func (q *Question) Check(c Choice) (Choice, error) {
 		return c, fmt.Errorf("a yes to this is never remembered: allow it once")
 	case c.For < 0 || c.For > MaxFor:
 		return c, fmt.Errorf("a yes is good for at most %v", MaxFor)
+	case q.Same && (c.Under != "" || c.Host != ""):
+		return c, fmt.Errorf("a yes to this is for the same arguments only: allow it once, for the session or for some time")
 	}
 	if c.Under != "" {
 		c.Under = filepath.Clean(c.Under)
-		if len(q.Targets) == 0 {
+		switch {
+		case len(q.Targets) == 0:
 			return c, fmt.Errorf("the call names no path, so it is not beneath %q", c.Under)
+		case len(q.Hosts) > 0:
+			return c, fmt.Errorf("the call leads to the host %q too, which is not beneath %q", q.Hosts[0], c.Under)
 		}
 		if i := slices.IndexFunc(q.Targets, func(t string) bool { return !beneath(t, c.Under) }); i >= 0 {
 			return c, fmt.Errorf("%q is not beneath %q", q.Targets[i], c.Under)
@@ -134,7 +141,10 @@ func (q *Question) Check(c Choice) (Choice, error) {
 	}
 	if c.Host != "" {
 		if len(q.Hosts) == 0 || slices.ContainsFunc(q.Hosts, func(h string) bool { return h != c.Host }) {
-			return c, fmt.Errorf("the call does not lead to %q and nowhere else", c.Host)
+			return c, fmt.Errorf("the call does not lead to the host %q and no other", c.Host)
+		}
+		if len(q.Targets) > 0 {
+			return c, fmt.Errorf("the call names paths too, so it is not for the host %q alone", c.Host)
 		}
 	}
 	if c.Session {

@@ -3,7 +3,6 @@ package guard
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -185,7 +184,7 @@ func (g *Guard) ask(ctx context.Context, r *exchange.Request, c policy.Call, d p
 		a.run(approval.Answer{}, "it was allowed before, and goes on")
 		return
 	}
-	if o.Grants != nil {
+	if o.Grants != nil && a.decision.Remember != policy.Never {
 		grant, ok, err := o.Grants.Find(a.use, g.opt.Now())
 		if err != nil {
 			g.once(err.Error())
@@ -276,8 +275,8 @@ func (a *asking) pending() time.Duration {
 func (a *asking) elicited(ctx context.Context, w *approval.Waiting, q *approval.Question, got exchange.Answer) {
 	a.mu.Lock()
 	before := a.answer
-	withdrawn := a.done || ctx.Err() != nil
-	a.givenOut = false // it is not away any more: what ends the question now ends the call
+	withdrawn := a.done || before == nil && ctx.Err() != nil // then the desk ends the call
+	a.givenOut = false                                       // it is not away any more: what ends the question now ends the call
 	a.mu.Unlock()
 	if withdrawn {
 		return
@@ -423,7 +422,7 @@ func by(a approval.Answer) string {
 	case approval.ByTerminal:
 		return "a person in a terminal: " + a.Who
 	case approval.ByClient, approval.Declined, approval.Dismissed:
-		return "the client " + fmt.Sprintf("%q", a.Who) + " for its person"
+		return fmt.Sprintf("the client %q for its person", a.Who)
 	}
 	return a.Who
 }
@@ -578,16 +577,6 @@ func (g *Guard) wait(ctx context.Context, r *exchange.Request) *wait {
 		}
 	}()
 	return w
-}
-
-// rootsOf are the roots that hold some of these paths.
-func rootsOf(paths []policy.Path, changed bool) (list []string) {
-	for _, p := range paths {
-		if (!changed || p.Need&^roots.Read != 0) && !slices.Contains(list, p.Root) {
-			list = append(list, p.Root)
-		}
-	}
-	return list
 }
 
 // alwaysAskStage marks the tools that policy asks for, for clients that know the mark. It asks nobody and answers nothing.

@@ -66,9 +66,14 @@ func newAsked(t *testing.T, remember policy.Remember, change func(*guard.Options
 	}
 	a.grants = approval.NewGrants(approval.Store{Path: filepath.Join(dir, "grants.json"), Lock: filepath.Join(dir, "grants.lock")})
 	a.log = log
+	secret, err := policy.ParsePathGlob("**/.env")
+	if err != nil {
+		t.Fatal(err)
+	}
 	rules := policy.New(policy.Layers{Rules: []*policy.Rule{
 		{At: "rules:1", Tool: "look", Verdict: policy.Allow},
 		{At: "rules:2", Tool: "never", Verdict: policy.Deny, Reason: "it is never to be called"},
+		{At: "rules:4", Tool: "write_file", Args: []policy.Arg{{Name: "path", Predicate: policy.Predicate{PathGlob: []policy.PathGlob{secret}}}}, Verdict: policy.Ask},
 	}, Defaults: [][]*policy.Rule{{{At: "rules:3", Verdict: policy.Ask, Remember: remember}}}})
 	o := guard.Options{
 		Server: "files", Configured: roots.NewSet(root), Log: log, Warn: func(text string) { t.Log(text) },
@@ -515,7 +520,7 @@ func TestGrants(t *testing.T) {
 			`write_file {"path":"W/sub/b"}`: false, `other {"path":"W/a","content":"x"}`: true, `write_file {}`: false,
 		}},
 		{policy.InRoot, approval.Choice{Allow: true, Session: true}, map[string]bool{
-			`write_file {"path":"W/sub/b"}`: false, `other {"path":"W/a"}`: false, `write_file {}`: true, `delete {"path":"W/a"}`: false,
+			`write_file {"path":"W/sub/b"}`: false, `other {"path":"W/a"}`: false, `write_file {}`: true, `delete {"path":"W/a"}`: true,
 		}},
 		{policy.SameCall, approval.Choice{Allow: true, Session: true}, map[string]bool{
 			`write_file {"content":"x","path":"W/a"}`: false, `write_file {"path":"W/a","content":"y"}`: true,
@@ -523,6 +528,15 @@ func TestGrants(t *testing.T) {
 		{policy.ForTool, approval.Choice{Allow: true, Under: "W/sub"}, map[string]bool{
 			`write_file {"path":"W/sub/b"}`: false, `write_file {"path":"W/b"}`: true, `write_file {"path":"W/sub/../b"}`: true,
 			`other {"path":"W/sub/b"}`: true, `write_file {"path":"W/sub/b","to":"https://example.com"}`: true,
+			`write_file {"path":"W/sub/.env"}`: true,
+		}},
+		{policy.InRoot, approval.Choice{Allow: true, Under: "W/sub"}, map[string]bool{`write_file {"path":"W/sub/b"}`: false, `write_file {"path":"W/b"}`: true}},
+		{policy.ForTool, approval.Choice{Allow: true, For: time.Hour}, map[string]bool{
+			`write_file {"path":"W/b"}`: false, `write_file {"path":"W/.env"}`: true, `other {"path":"W/a"}`: true,
+		}},
+		{policy.InRoot, approval.Choice{Allow: true, For: time.Hour}, map[string]bool{`write_file {"path":"W/b"}`: false, `write_file {}`: true}},
+		{policy.SameCall, approval.Choice{Allow: true, For: time.Hour}, map[string]bool{
+			`write_file {"path":"W/a","content":"x"}`: false, `write_file {"path":"W/a","content":"y"}`: true,
 		}},
 	} {
 		for then, asks := range tt.then {
@@ -563,7 +577,7 @@ func TestGrants(t *testing.T) {
 			if err := a.grants.Store().End("run"); err != nil {
 				t.Error(err)
 			}
-			if left, err := a.grants.Store().Grants(); err != nil || (len(left) > 0) != (tt.choice.Under != "") {
+			if left, err := a.grants.Store().Grants(); err != nil || (len(left) > 0) != (tt.choice.Under != "" || tt.choice.For > 0) {
 				t.Errorf("%v, %+v: at the end there are %v, %v", tt.remember, tt.choice, left, err)
 			}
 		}
@@ -648,6 +662,39 @@ func TestPending(t *testing.T) {
 	c.call("write_file", args)
 	if got := c.done(); !strings.Contains(got, "says: enough") || a.runs() != 1 {
 		t.Errorf("the model reads %q, and it ran %d times", got, a.runs())
+	}
+}
+
+// away is a client that has a request back, and does not come again.
+type away struct {
+	caller
+	asked chan struct{}
+}
+
+func (c away) Ask(ctx context.Context, qs []exchange.Question, answer func([]exchange.Answer)) {
+	c.caller.Ask(ctx, qs, answer)
+	close(c.asked)
+}
+
+// A yes to a call whose client never comes back for it runs nothing, and the call ends with the client.
+func TestAYesToAClientThatIsGone(t *testing.T) {
+	a := newAsked(t, policy.Never, nil)
+	ctx, leave := context.WithCancel(t.Context())
+	c := away{asked: make(chan struct{})}
+	m := wire.NewRequest([]byte("1"), "tools/call", []byte(`{"name":"write_file","arguments":{"path":"`+a.dir+`/f"}}`))
+	ended := make(chan exchange.Outcome, 1)
+	r := &exchange.Request{Msg: m, Era: exchange.Modern, Session: exchange.NewSession(ctx), Caller: c}
+	a.guard.Wrap(a.server).Handle(ctx, r, func(o exchange.Outcome) { ended <- o })
+	<-c.asked
+	a.answer(yes)
+	leave()
+	select {
+	case o := <-ended:
+		if o.Msg != nil || a.runs() != 0 {
+			t.Errorf("it ended with %+v, and ran %d times", o, a.runs())
+		}
+	case <-time.After(mcptest.Patience):
+		t.Error("it did not end")
 	}
 }
 

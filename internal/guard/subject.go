@@ -47,9 +47,6 @@ type subject struct {
 // subject makes of a call what a person is asked about: all that a yes is bound to.
 func (g *Guard) subject(r *exchange.Request, c policy.Call, d policy.Decision) subject {
 	s := subject{r: r, g: g, server: g.opt.Server, tool: c.Tool, call: c, decision: d}
-	if c.Effect == policy.Delete {
-		s.decision.Remember = policy.Never
-	}
 	if s.args = c.Args; len(s.args) == 0 {
 		s.args = []byte("{}")
 	}
@@ -57,16 +54,17 @@ func (g *Guard) subject(r *exchange.Request, c policy.Call, d policy.Decision) s
 	t, _ := g.tools.get(c.Tool)
 	s.use = approval.Use{
 		Server: g.opt.Server, Runs: g.opt.Approval.Runs, Client: clientName(r), Session: g.sessionOf(r), Definition: t.hash, All: g.tools.digest(),
-		Tool: c.Tool, Rule: d.Rule, Roots: d.Roots, Hosts: hosts(s.args),
+		Tool: c.Tool, Rule: d.Rule, Roots: policy.Touched(c.Paths), Hosts: hosts(s.args),
+	}
+	switch {
+	case c.Effect == policy.Delete:
+		s.decision.Remember = policy.Never
+	case d.Remember == policy.InRoot && len(s.use.Roots) > 1: // a grant is for one
+		s.decision.Remember = policy.SameCall
 	}
 	for _, p := range c.Paths {
 		if !slices.Contains(s.use.Targets, p.Resolved) {
 			s.use.Targets = append(s.use.Targets, p.Resolved)
-		}
-	}
-	if len(s.use.Roots) == 0 {
-		if s.use.Roots = rootsOf(c.Paths, true); len(s.use.Roots) == 0 {
-			s.use.Roots = rootsOf(c.Paths, false)
 		}
 	}
 	s.digest = digestOf(append([]string{"rootbound call 1", s.use.Server, s.use.Runs, s.use.Client, t.hash, c.Tool, string(s.args)}, s.use.Targets...)...)
@@ -134,38 +132,28 @@ func (g *Guard) findArgs(r *exchange.Request) ([]pathargs.Argument, error) {
 	return pathargs.Find(r.Msg.Method(), r.Msg.Params(), g.catalog, g.rules.Load().paths)
 }
 
-// grant is the grant that an answer gives, if it is good for more than this call.
+// grant is the grant that an answer gives, if it is good for more than this call: never for more than the rule lets be remembered.
 func (s *subject) grant(a approval.Answer) (approval.Grant, bool) {
 	now := s.g.opt.Now().UTC().Truncate(time.Second)
 	g := approval.Grant{
-		Server: s.use.Server, Runs: s.use.Runs, Client: s.use.Client, Definition: s.use.Definition, Tool: s.tool,
-		Since: now, Until: now.Add(approval.WorkingDay), Call: trailID(s.r), By: string(a.Road),
+		Server: s.use.Server, Runs: s.use.Runs, Client: s.use.Client, Definition: s.use.Definition, Tool: s.tool, Rule: s.decision.Rule,
+		Under: a.Under, Host: a.Host, Since: now, Until: now.Add(approval.WorkingDay), Call: trailID(s.r), By: string(a.Road),
+	}
+	if a.Session {
+		g.Session, g.Until = s.use.Session, now.Add(24*time.Hour)
 	}
 	if a.For > 0 {
 		g.Until = now.Add(a.For)
 	}
-	switch {
-	case !a.Allow || a.Once() || s.decision.Remember == policy.Never:
-		return g, false
-	case a.Under != "":
-		g.Under = a.Under
-	case a.Host != "":
-		g.Host = a.Host
-	case a.Session:
-		g.Session = s.use.Session
-		if a.For == 0 {
-			g.Until = now.Add(24 * time.Hour)
-		}
-		switch {
-		case s.decision.Remember == policy.SameCall, s.decision.Remember == policy.InRoot && len(s.use.Roots) != 1:
-			g.Digest = s.digest
-		case s.decision.Remember == policy.InRoot:
-			g.Tool, g.Rule, g.Root, g.Definition = "", s.decision.Rule, s.use.Roots[0], s.use.All
-		default:
-			g.Rule = s.decision.Rule
+	switch s.decision.Remember {
+	case policy.SameCall:
+		g.Digest = s.digest
+	case policy.InRoot:
+		if g.Root = s.use.Roots[0]; a.Session && a.Under == "" {
+			g.Tool, g.Definition = "", s.use.All
 		}
 	}
-	return g, true
+	return g, a.Allow && !a.Once() && s.decision.Remember != policy.Never
 }
 
 // choices are the answers that are offered.
@@ -176,11 +164,11 @@ func (s *subject) choices() []approval.Choice {
 	}
 	if s.use.Session != "" {
 		scope := fmt.Sprintf("the tool %s, with any arguments", visible(s.tool))
-		switch {
-		case s.decision.Remember == policy.SameCall, s.decision.Remember == policy.InRoot && len(s.use.Roots) != 1:
+		switch s.decision.Remember {
+		case policy.SameCall:
 			scope = "this call with these arguments"
-		case s.decision.Remember == policy.InRoot:
-			scope = "whatever the same rule asks for in " + visible(s.use.Roots[0])
+		case policy.InRoot:
+			scope = "whatever the same rule asks for in " + visible(s.use.Roots[0]) + ", but what deletes or moves"
 		}
 		list = append(list, approval.Choice{Allow: true, Session: true, Scope: scope})
 	}
@@ -198,11 +186,11 @@ func (s *subject) choices() []approval.Choice {
 
 // under is the deepest directory that holds all paths of the call, where they are in one root.
 func (s *subject) under() string {
-	if len(s.call.Paths) == 0 || len(rootsOf(s.call.Paths, false)) != 1 {
-		return ""
-	}
 	dir := ""
 	for _, p := range s.call.Paths {
+		if p.Root != s.call.Paths[0].Root {
+			return ""
+		}
 		d := p.Resolved
 		if info, err := os.Stat(d); err != nil || !info.IsDir() {
 			d = filepath.Dir(d)
@@ -239,6 +227,7 @@ func (s *subject) question() approval.Question {
 	q := approval.Question{
 		ID: trailID(s.r), Server: s.server, Tool: s.tool, Client: clientName(s.r), Digest: s.digest[:shortDigest], Why: s.decision.Reason,
 		Args: json.RawMessage(s.args), Size: len(s.args), Choices: s.choices(), Remember: s.decision.Remember != policy.Never,
+		Same:    s.decision.Remember == policy.SameCall,
 		Targets: s.use.Targets, Hosts: s.use.Hosts,
 	}
 	if at := s.decision.Rule; at != "" {

@@ -115,10 +115,8 @@ type Decision struct {
 	Reason string
 	// Change says what would change the decision, for the person, a line each. It may be empty.
 	Change string
-	// Remember is the most that a yes may be good for, where a person is asked. Roots are the roots of the call, where it
-	// is InRoot.
+	// Remember is the most that a yes may be good for, where a person is asked.
 	Remember Remember
-	Roots    []string
 	// Default is set when no rule of the operator decided.
 	Default bool
 }
@@ -194,11 +192,8 @@ func decide(r *Rule, c *Call, byDefault bool) Decision {
 	}
 	switch r.Verdict {
 	case Ask:
-		d.Remember = r.Remember
-		if d.Remember == InRoot {
-			if d.Roots = touched(c.Paths); len(d.Roots) == 0 {
-				d.Remember = ForTool
-			}
+		if d.Remember = r.Remember; d.Remember == InRoot && len(c.Paths) == 0 {
+			d.Remember = ForTool
 		}
 		if byDefault {
 			d.Change = allowRule(c)
@@ -211,8 +206,8 @@ func decide(r *Rule, c *Call, byDefault bool) Decision {
 	return d
 }
 
-// touched are the roots in which a call changes something; where none of its paths says so, all that it has paths in.
-func touched(paths []Path) []string {
+// Touched are the roots in which a call changes something; where none of its paths says so, all that it has paths in.
+func Touched(paths []Path) []string {
 	var changed, all []string
 	for _, p := range paths {
 		if !slices.Contains(all, p.Root) {
