@@ -2,9 +2,10 @@ package policy
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"net/url"
-	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -17,6 +18,9 @@ type Host struct {
 // String returns it as it is written.
 func (h Host) String() string {
 	s := h.name
+	if strings.Contains(s, ":") {
+		s = "[" + s + "]"
+	}
 	if h.beneath {
 		s = "*." + s
 	}
@@ -36,26 +40,52 @@ func ParseHost(text string) (Host, error) {
 		return Host{}, errors.New("a host is a name such as example.com, *.example.com or example.com:8443")
 	}
 	h.name, h.port = hostName(u), u.Port()
-	if !plain(h.name) || h.beneath && strings.Contains(h.name, ":") {
+	switch {
+	case !plain(h.name) || h.beneath && strings.Contains(h.name, ":"):
 		return Host{}, errors.New("a host is a name in plain letters: write one with others as it is in the system of names, xn--…")
+	case oddAddress(h.name):
+		return Host{}, fmt.Errorf("%q is an address in a form that is read in several ways: write it as 192.0.2.1", h.name)
+	}
+	if h.port, err = plainPort(h.port); err != nil {
+		return Host{}, err
 	}
 	return h, nil
 }
 
-func hostName(u *url.URL) string { return strings.TrimSuffix(strings.ToLower(u.Hostname()), ".") }
+// hostName is the host of a URL in the one form that is compared.
+func hostName(u *url.URL) string {
+	name := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	if address, err := netip.ParseAddr(name); err == nil {
+		return address.Unmap().String() // who connects to ::ffff:192.0.2.1 reaches 192.0.2.1
+	}
+	return name
+}
+
+// plainPort is a port without the zeros that may stand before it.
+func plainPort(port string) (string, error) {
+	if port == "" {
+		return "", nil
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return "", fmt.Errorf("there is no port %s", port)
+	}
+	return strconv.FormatUint(n, 10), nil
+}
 
 func plain(name string) bool {
 	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.:") == ""
 }
 
-func (h Host) match(name, port string) bool {
-	if h.port != "" && h.port != port {
-		return false
+// match reports how much of a name with a port is h. The port is not known where a URL names none and its scheme is not a usual one.
+func (h Host) match(name, port string) truth {
+	switch {
+	case h.beneath && !strings.HasSuffix(name, "."+h.name), !h.beneath && name != h.name:
+		return none
+	case h.port != "" && port == "":
+		return some
 	}
-	if h.beneath {
-		return strings.HasSuffix(name, "."+h.name)
-	}
-	return name == h.name
+	return is(h.port == "" || h.port == port)
 }
 
 func (h Host) covers(o Host) bool {
@@ -95,15 +125,19 @@ func locate(text string) location {
 	if err != nil || u.User != nil || strings.Contains(u.Host, "%") || u.Opaque != "" {
 		return location{}
 	}
-	l := location{name: hostName(u), port: u.Port(), certain: certain, readable: !certain}
-	if l.port == "" {
-		l.port = schemePorts[u.Scheme]
-	}
-	if l.name != "" && (!plain(l.name) || oddAddress(l.name)) { // "file:///x" has none
+	l := location{name: hostName(u), certain: certain, readable: !certain}
+	if l.port, err = plainPort(u.Port()); err != nil {
 		return location{}
 	}
-	if address, err := netip.ParseAddr(l.name); err == nil {
-		l.name = address.String()
+	usual := schemePorts[u.Scheme]
+	if l.port == "" {
+		l.port = usual
+	}
+	switch {
+	case l.name == "" && usual != "" && u.Path != "": // "https:///example.com", in which browsers find a host; "file:///x" has none
+		return location{}
+	case l.name != "" && (!plain(l.name) || oddAddress(l.name)):
+		return location{}
 	}
 	return l
 }
@@ -113,7 +147,12 @@ func (l location) on(hosts []Host) truth {
 	if !l.certain && !l.readable {
 		return some
 	}
-	t := is(l.name != "" && slices.ContainsFunc(hosts, func(h Host) bool { return h.match(l.name, l.port) }))
+	t := none
+	for _, h := range hosts {
+		if l.name != "" {
+			t = max(t, h.match(l.name, l.port))
+		}
+	}
 	if !l.certain {
 		t = t.within()
 	}

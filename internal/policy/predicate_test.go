@@ -150,7 +150,7 @@ func TestArgumentNames(t *testing.T) {
 
 // A URL that two readers may understand differently is neither on a host nor not.
 func TestHosts(t *testing.T) {
-	list := hosts(t, "example.com", "*.example.org", "api.example.net:8443", "127.0.0.1", "[::1]")
+	list := hosts(t, "example.com", "*.example.org", "api.example.net:8443", "127.0.0.1", "[::1]", "[2001:0db8:0::2]", "tls.example.net:0443")
 	for text, want := range map[string]truth{
 		"https://example.com":                     all,
 		"HTTPS://EXAMPLE.COM./x?y#z":              all,
@@ -165,6 +165,15 @@ func TestHosts(t *testing.T) {
 		"http://127.0.0.1:80/":                    all,
 		"http://[::1]/":                           all,
 		"http://[0:0::1]/":                        all,
+		"http://[2001:db8::2]/":                   all,
+		"http://[::ffff:127.0.0.1]/":              all, // who connects there reaches the other
+		"https://tls.example.net/":                all,
+		"https://tls.example.net:00443/":          all,
+		"https://tls.example.net:444/":            none,
+		"https://tls.example.net:70000/":          some, // no such port: what a reader makes of it is not known
+		"odd://tls.example.net/":                  some, // nor which port this one is
+		"https:///example.com/":                   some, // browsers find a host there
+		"https:////evil.net/":                     some,
 		"https://evil.net/?u=https://example.com": none,
 		"file:///etc/passwd":                      none,
 		"example.com/x":                           some,
@@ -192,7 +201,7 @@ func TestHosts(t *testing.T) {
 			t.Errorf("%q: got %v, want %v", text, got, want)
 		}
 	}
-	for _, text := range []string{"", "https://a", "a/b", "a b", "*", "*.", "a@b", "exämple.com", "a:b", "*.a:b", "a?b"} {
+	for _, text := range []string{"", "https://a", "a/b", "a b", "*", "*.", "a@b", "exämple.com", "a:b", "*.a:b", "a?b", "0177.1", "2130706433", "a.test:70000"} {
 		if h, err := ParseHost(text); err == nil {
 			t.Errorf("ParseHost(%q) = %+v", text, h)
 		}
