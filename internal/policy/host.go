@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -104,6 +105,7 @@ var schemePorts = map[string]string{"http": "80", "ws": "80", "https": "443", "w
 // location is what is read of a URL, or of what may be one.
 type location struct {
 	name, port string
+	host       string // the name, with its port where one is written
 	// certain: it is a URL, and every reader finds this host, or none where the name is empty. Readable: it is none, and who makes
 	// one of it finds this host.
 	certain, readable bool
@@ -115,7 +117,11 @@ func locate(text string) location {
 		return location{}
 	}
 	certain := true
-	if !strings.Contains(text, "://") {
+	switch scheme, _, ok := strings.Cut(text, "://"); {
+	case ok && isScheme(scheme):
+	case ok && strings.ContainsRune(scheme, '.') && isScheme(strings.ReplaceAll(scheme, ".", "")): // a scheme to some, a host to others
+		return location{}
+	default: // also "example.com/?to=https://example.org"
 		if before, _, ok := strings.Cut(text, ":"); ok && schemePorts[strings.ToLower(before)] != "" || strings.HasPrefix(text, "/") {
 			return location{} // "https:example.com", "//example.com"
 		}
@@ -139,7 +145,69 @@ func locate(text string) location {
 	case l.name != "" && (!plain(l.name) || oddAddress(l.name)):
 		return location{}
 	}
+	if l.host = l.name; u.Port() != "" {
+		l.host = net.JoinHostPort(l.name, l.port)
+	}
 	return l
+}
+
+func isScheme(s string) bool {
+	for i, c := range []byte(strings.ToLower(s)) {
+		if letter := 'a' <= c && c <= 'z'; !letter && (i == 0 || !strings.ContainsRune("0123456789+-", rune(c))) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// Addressed says whether a text is an address.
+type Addressed uint8
+
+const (
+	// NoAddress: it is none.
+	NoAddress Addressed = iota
+	// Perhaps: some take it for one, as "example.com" and "README.md".
+	Perhaps
+	// Unclear: it is one, and two readers may find different hosts.
+	Unclear
+	// Certain: it is one, and every reader finds the same host.
+	Certain
+)
+
+// HostOf returns the host that a text is the address of, with its port where it names one; "file:" has none.
+func HostOf(text string) (host string, how Addressed) {
+	// Some take off what is around an address, and line ends out of it.
+	text = strings.Map(func(r rune) rune {
+		if r == '\t' || r == '\r' || r == '\n' {
+			return -1
+		}
+		return r
+	}, strings.TrimFunc(text, func(r rune) bool { return r <= ' ' }))
+	switch l := locate(text); {
+	case l.certain && l.name == "":
+		return "", NoAddress
+	case l.certain || l.readable:
+		if l.certain {
+			return l.host, Certain
+		}
+		if strings.ContainsAny(l.host, ".:") || l.host == "localhost" {
+			return l.host, Perhaps
+		}
+		return "", NoAddress
+	}
+	slash := func(s string) bool { return s != "" && (s[0] == '/' || s[0] == '\\') }
+	if slash(text) {
+		if slash(text[1:]) {
+			return "", Unclear
+		}
+		return "", NoAddress
+	}
+	scheme, rest, ok := strings.Cut(text, ":")
+	scheme = strings.ToLower(scheme)
+	if ok && len(scheme) > 1 && isScheme(scheme) && scheme != "file" && (slash(rest) || schemePorts[scheme] != "") {
+		return "", Unclear
+	}
+	return "", NoAddress
 }
 
 // on reports whether l is on one of hosts.

@@ -196,6 +196,11 @@ func TestHosts(t *testing.T) {
 		"https://":                                none,
 		"":                                        none,
 		"no url at all":                           some,
+		"https:///example.com":                    some,
+		"HTTP:////example.com/":                   some,
+		"example.com://evil.net":                  some,
+		"example.com/?u=https://evil.net":         some,
+		"evil.net/?u=https://example.com":         none,
 	} {
 		if got := locate(text).on(list); got != want {
 			t.Errorf("%q: got %v, want %v", text, got, want)
@@ -204,6 +209,45 @@ func TestHosts(t *testing.T) {
 	for _, text := range []string{"", "https://a", "a/b", "a b", "*", "*.", "a@b", "exämple.com", "a:b", "*.a:b", "a?b", "0177.1", "2130706433", "a.test:70000"} {
 		if h, err := ParseHost(text); err == nil {
 			t.Errorf("ParseHost(%q) = %+v", text, h)
+		}
+	}
+}
+
+// A text is an address of a host, one that readers understand differently, one to some, or none.
+func TestHostOf(t *testing.T) {
+	type is struct {
+		host string
+		how  Addressed
+	}
+	for text, want := range map[string]is{
+		"https://Example.com./x":            {"example.com", Certain},
+		" https://example.com:8443":         {"example.com:8443", Certain},
+		"ht\ntps://example.com":             {"example.com", Certain},
+		"http://[0:0::1]:80/":               {"[::1]:80", Certain},
+		"ssh://example.com":                 {"example.com", Certain},
+		`https://good.example\@evil.net`:    {"", Unclear},
+		"https:evil.net":                    {"", Unclear},
+		"https:/evil.net":                   {"", Unclear},
+		"https:///evil.net":                 {"", Unclear},
+		"//evil.net":                        {"", Unclear},
+		`\\evil.net\share`:                  {"", Unclear},
+		"https://user@evil.net":             {"", Unclear},
+		"https://evil.net/a b":              {"", Unclear},
+		"evil.net/x":                        {"evil.net", Perhaps},
+		"evil.net/?u=https://good.example":  {"evil.net", Perhaps},
+		"localhost":                         {"localhost", Perhaps},
+		"intranet:8080":                     {"intranet:8080", Perhaps},
+		"README.md":                         {"readme.md", Perhaps},
+		"file:///etc/passwd":                {"", NoAddress},
+		"/etc/passwd":                       {"", NoAddress},
+		`C:\x`:                              {"", NoAddress},
+		"word":                              {"", NoAddress},
+		"see https://example.com, or don't": {"", NoAddress},
+		"mailto:a@example.com":              {"", NoAddress},
+		"":                                  {"", NoAddress},
+	} {
+		if host, how := HostOf(text); host != want.host || how != want.how {
+			t.Errorf("%q: got %q, %v, want %+v", text, host, how, want)
 		}
 	}
 }
