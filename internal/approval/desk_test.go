@@ -335,6 +335,20 @@ func TestTextIsBoundedAndShowsWhatIsHidden(t *testing.T) {
 			}
 		}
 	}
+	// Many facts do not push out why it is asked, and that some are missing is said.
+	q.Facts = []string{"client: x"}
+	for i := range 30 {
+		q.Facts = append(q.Facts, fmt.Sprintf("%q: %s", fmt.Sprint("arg", i), strings.Repeat("é", 300)))
+	}
+	text := q.Text(2000)
+	for _, want := range []string{"\nclient: x\n", "\n\"arg0\": é", " more such lines are not shown here)\n", "\nwhy: it⟨U+200B⟩ writes\ndigest: d1\n", "more lines of the change", "rootbound approve show c7f3a2"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("with many facts there is no %q:\n%s", want, text)
+		}
+	}
+	if len(text) > 2064 {
+		t.Errorf("with many facts it has %d bytes", len(text))
+	}
 	if got := Line("aé", 2); got != "a… (2 bytes more)" {
 		t.Errorf("got %q", got)
 	}

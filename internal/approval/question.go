@@ -168,36 +168,44 @@ func beneath(path, dir string) bool {
 func (q *Question) Text(max int) string {
 	var b strings.Builder
 	b.WriteString(Line(q.Head, 400) + "\n")
-	for _, f := range q.Facts {
-		b.WriteString("\n" + Line(f, 400))
-	}
+	end := ""
 	if q.Why != "" {
-		b.WriteString("\nwhy: " + Line(q.Why, 400))
+		end = "\nwhy: " + Line(q.Why, 400)
 	}
-	b.WriteString("\ndigest: " + q.Digest)
+	end += "\ndigest: " + q.Digest
 	tail := fmt.Sprintf("\nall of it: rootbound approve show %s", q.ID)
-	if q.Diff != "" {
-		b.WriteString("\n\n")
-		room := max - b.Len() - len(tail) - 64
-		left := 0
-		for line := range strings.Lines(q.Diff) {
-			line = Line(strings.TrimSuffix(line, "\n"), 240)
-			if left > 0 || len(line)+1 > room {
+	const notice = 64 // for what is said of what is left out
+	// fit writes lines for as long as there is room, and returns how many are left.
+	fit := func(lines []string, room int) (left int) {
+		for _, line := range lines {
+			if left > 0 || b.Len()+len(line)+1 > room-notice {
 				left++
 				continue
 			}
-			room -= len(line) + 1
-			b.WriteString(line + "\n")
+			b.WriteString("\n" + line)
 		}
-		if left > 0 {
-			fmt.Fprintf(&b, "(%d more lines of the change are not shown here)\n", left)
+		return left
+	}
+	var lines []string
+	for _, f := range q.Facts {
+		lines = append(lines, Line(f, 400))
+	}
+	room := max - len(end) - len(tail)
+	if left := fit(lines, room-notice); left > 0 {
+		fmt.Fprintf(&b, "\n(%d more such lines are not shown here)", left)
+	}
+	b.WriteString(end)
+	if q.Diff != "" {
+		lines = nil
+		for line := range strings.Lines(q.Diff) {
+			lines = append(lines, Line(strings.TrimSuffix(line, "\n"), 240))
+		}
+		b.WriteString("\n")
+		if left := fit(lines, max-len(tail)); left > 0 {
+			fmt.Fprintf(&b, "\n(%d more lines of the change are not shown here)", left)
 		}
 	}
-	text := strings.TrimRight(b.String(), "\n")
-	if len(text) > max {
-		text = Line(text[:max], max)
-	}
-	return text + tail
+	return strings.TrimRight(b.String(), "\n") + tail
 }
 
 // Line makes one line of a text of a peer, of at most about max bytes: line ends and what nobody sees are written out.
