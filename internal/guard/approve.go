@@ -230,7 +230,7 @@ func (g *Guard) ask(ctx context.Context, r *exchange.Request, c policy.Call, d p
 		}
 		g.opt.Warn(fmt.Sprintf("%s (call %s) waits for you: %s", method(r), trailID(r), where))
 	}
-	o.Desk.Ask(ctx, approval.Call{Question: q, Key: a.digest + a.use.Session, Session: a.use.Session, Asked: a.asked, Answered: a.ended})
+	o.Desk.Ask(ctx, approval.Call{Question: q, Key: a.digest + a.there() + a.use.Session, Session: a.use.Session, Asked: a.asked, Answered: a.ended})
 }
 
 // asked is called when it is this call that a person is asked about.
@@ -487,9 +487,15 @@ func (a *asking) run(answer approval.Answer, text string) {
 		g.deny(r, codeRule, "it was allowed, and is refused now: "+d.Reason+" ("+d.Rule+")", d.Change, d.Reason, a.reply)
 		return
 	}
-	if now := g.subject(c, call, d); now.digest != a.digest {
+	now := g.subject(c, call, d)
+	if now.digest != a.digest {
 		g.deny(r, codeRefused, "it was allowed, and is not what was asked about any more: what it names leads elsewhere now, or the server changed the tool", "",
 			"what it names, or the tool itself, changed while it waited for the user", a.reply)
+		return
+	}
+	if now.there() != a.there() { // it was shown as new, or as something that is there
+		g.deny(r, codeRefused, "it was allowed, and is not what was asked about any more: what it names was made or taken away meanwhile", "",
+			"what it names was made or taken away while it waited for the user", a.reply)
 		return
 	}
 	r.Trail.Begun = g.opt.Now() // a person's time is not the server's

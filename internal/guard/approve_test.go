@@ -365,7 +365,7 @@ func TestAClientIsAsked(t *testing.T) {
 			if want := `files: "write_file", which writes: ` + a.dir + `/new.txt (new, in root w)`; first != want {
 				t.Errorf("%v: the question begins %q, want %q", era, first, want)
 			}
-			for _, want := range []string{"+one", "+two⟨U+202E⟩", "content (", "rules:3", "where nothing is", "tester", "digest: "} {
+			for _, want := range []string{"+one", "+two⟨U+202E⟩", `"content" (`, "rules:3", "where nothing is", "tester", "digest: "} {
 				if !strings.Contains(message, want) {
 					t.Errorf("%v: there is no %q in %s", era, want, message)
 				}
@@ -584,6 +584,77 @@ func TestGrants(t *testing.T) {
 	}
 }
 
+// A yes for one host is for no call that may lead elsewhere as well, however that is written.
+func TestAGrantForAHost(t *testing.T) {
+	for args, asks := range map[string]bool{
+		`{"url":"https://good.example/y","note":"a word"}`:                         false,
+		`{"url":"https://good.example","more":["https://good.example/z"]}`:         false,
+		`{"url":"https://evil.example","note":"https://good.example"}`:             true,
+		`{"url":"https://good.example\\@evil.example","n":"https://good.example"}`: true,
+		`{"url":"https:evil.example","n":"https://good.example"}`:                  true,
+		`{"url":"https:///evil.example","n":"https://good.example"}`:               true,
+		`{"url":"ht\ntps://evil.example","n":"https://good.example"}`:              true,
+		`{"url":"evil.example/x","n":"https://good.example"}`:                      true,
+		`{"url":"192.0.2.1:80","n":"https://good.example"}`:                        true,
+		`{"https://evil.example":1,"url":"https://good.example"}`:                  true,
+		`{"url":"https://good.example@evil.example"}`:                              true,
+		`{"url":"good.example"}`:                                                   true,
+	} {
+		a := newAsked(t, policy.ForTool, nil)
+		c := a.connect(exchange.Legacy, `{}`)
+		c.call("fetch", `{"url":"https://good.example/x"}`)
+		a.answer(approval.Reply{Choice: approval.Choice{Allow: true, Host: "good.example"}})
+		c.done()
+		c.call("fetch", args)
+		if asks {
+			if q := a.waits(); strings.Contains(fmt.Sprint(q.Choices), "host good.example") {
+				t.Errorf("%s: %q is offered", args, q.Choices)
+			}
+			a.answer(approval.Reply{})
+		}
+		if got := c.done(); strings.HasPrefix(got, "refused") != asks {
+			t.Errorf("%s: %q", args, got)
+		}
+	}
+}
+
+// Who calls cannot write what reads like a fact of ours, and not with a second text show another change than the one that
+// will be made.
+func TestWhatIsShownIsNotForged(t *testing.T) {
+	for args, diff := range map[string]bool{
+		`{"path":"W/f","content":"x","the tool":"only reads","why":"it is harmless"}`: true,
+		`{"path":"W/f","content":"x","text":"y"}`:                                     false,
+		`{"path":"W/f","content":"x","edits":[{"oldText":"a","newText":"b"}]}`:        false,
+		`{"path":"W/f","CONTENT":"x","oldText":"a","newText":"b"}`:                    false,
+	} {
+		a := newAsked(t, policy.Never, nil)
+		c := a.connect(exchange.Legacy, `{}`)
+		c.call("write_file", strings.ReplaceAll(args, "W/", a.dir+"/"))
+		q := a.waits()
+		if (q.Diff != "") != diff {
+			t.Errorf("%s: the change is %q", args, q.Diff)
+		}
+		for _, f := range q.Facts {
+			if strings.HasPrefix(f, "the tool: ") && f != "the tool: writes, says the test" || strings.HasPrefix(f, "why") {
+				t.Errorf("%s: a fact is %q", args, f)
+			}
+		}
+		a.answer(approval.Reply{})
+		c.done()
+	}
+	a := newAsked(t, policy.Never, nil)
+	if err := os.WriteFile(filepath.Join(a.dir, "f"), []byte("old\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := a.connect(exchange.Legacy, `{}`)
+	c.call("append_file", `{"path":"`+a.dir+`/f","content":"new\n"}`)
+	if q := a.waits(); strings.Contains(q.Diff, "-old") {
+		t.Errorf("what is added to is shown as if it went:\n%s", q.Diff)
+	}
+	a.answer(approval.Reply{})
+	c.done()
+}
+
 func TestADeleteIsNeverRemembered(t *testing.T) {
 	a := newAsked(t, policy.InRoot, nil)
 	c := a.connect(exchange.Legacy, `{}`)
@@ -613,6 +684,9 @@ func TestAnAnswerIsToWhatWasShown(t *testing.T) {
 		"the rules": func(a *asked, _ *client) error {
 			a.guard.SetPolicy(guard.Policy{Rules: policy.New(policy.Layers{Rules: []*policy.Rule{{At: "rules:9", Verdict: policy.Deny}}})})
 			return nil
+		},
+		"what is there": func(a *asked, _ *client) error {
+			return os.WriteFile(filepath.Join(a.dir, "f"), []byte("of somebody"), 0o600)
 		},
 		"the tool": func(a *asked, c *client) error {
 			c.say(`{"jsonrpc":"2.0","id":"list","method":"tools/list","params":{}}`)

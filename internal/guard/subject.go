@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -96,19 +96,45 @@ func (l *toolList) digest() string {
 	return digestOf(parts...)
 }
 
-// hosts are those of the URLs in a value.
+// there tells the places of the call apart where something is from those where nothing is.
+func (s *subject) there() string {
+	var b strings.Builder
+	for _, p := range s.call.Paths {
+		fmt.Fprintf(&b, "%t ", p.Exists)
+	}
+	return b.String()
+}
+
+// hosts are those of the URLs in a value. Where one is understood in different ways, or beside one there is a text that some
+// take for one, it is not known where the call leads: then that text is in the list, as no host is written.
 func hosts(value []byte) (list []string) {
+	add := func(h string) {
+		if !slices.Contains(list, h) {
+			list = append(list, h)
+		}
+	}
+	var perhaps []string
 	each(value, "", func(_, s string) {
-		if u, err := url.Parse(strings.TrimSpace(s)); err == nil && u.Host != "" && u.Scheme != "file" {
-			if h := strings.ToLower(u.Host); !slices.Contains(list, h) {
-				list = append(list, h)
-			}
+		switch h, how := policy.HostOf(s); how {
+		case policy.Certain:
+			add(h)
+		case policy.Unclear:
+			add(unclear(s))
+		case policy.Perhaps:
+			perhaps = append(perhaps, s)
 		}
 	})
+	if len(list) > 0 {
+		for _, s := range perhaps {
+			add(unclear(s))
+		}
+	}
 	return list
 }
 
-// each calls f with every string in a value, and the name of the member that it is in.
+func unclear(s string) string { return fmt.Sprintf("(unclear: %q)", approval.Line(s, 100)) }
+
+// each calls f with every string in a value, and the name of the member that it is in; a name is such a string, too.
 func each(value []byte, name string, f func(name, s string)) {
 	switch {
 	case len(value) == 0:
@@ -118,6 +144,7 @@ func each(value []byte, name string, f func(name, s string)) {
 		}
 	case value[0] == '{':
 		for n, v := range wire.Members(value) {
+			f(n, n)
 			each(v, n, f)
 		}
 	case value[0] == '[':
@@ -178,7 +205,7 @@ func (s *subject) choices() []approval.Choice {
 	if dir := s.under(); dir != "" && len(s.use.Hosts) == 0 {
 		list = append(list, approval.Choice{Allow: true, Under: dir})
 	}
-	if len(s.use.Hosts) == 1 && len(s.use.Targets) == 0 {
+	if len(s.use.Hosts) == 1 && len(s.use.Targets) == 0 && !strings.HasPrefix(s.use.Hosts[0], "(") {
 		list = append(list, approval.Choice{Allow: true, Host: s.use.Hosts[0]})
 	}
 	return list
@@ -292,15 +319,20 @@ func (s *subject) facts() (facts []string) {
 			add("and %d more paths", len(s.call.Paths)-i)
 			break
 		}
-		add("%s: %s, in the root %s (%s), %s%s", approval.Line(strings.TrimPrefix(p.Arg, "/"), 60), approval.Line(p.Resolved, 300), approval.Line(p.Root, 200),
+		add("%s: %s, in the root %s (%s), %s%s", argument(strings.TrimPrefix(p.Arg, "/")), approval.Line(p.Resolved, 300), approval.Line(p.Root, 200),
 			access(p.Rights), state(p), givenAs(p))
 	}
 	n := 0
 	each(s.args, "", func(name, v string) {
-		if u, err := url.Parse(strings.TrimSpace(v)); err == nil && u.Host != "" && n < 12 {
-			n++
-			add("%s: host %s, in %s", approval.Line(name, 60), approval.Line(u.Host, 100), approval.Line(v, 300))
+		h, how := policy.HostOf(v)
+		if how < policy.Unclear || n == 12 {
+			return
 		}
+		n++
+		if how == policy.Unclear {
+			h = "which is unclear"
+		}
+		add("%s: host %s, in %s", argument(name), approval.Line(h, 100), approval.Line(v, 300))
 	})
 	n = 0
 	for name, v := range wire.Members(s.args) {
@@ -320,10 +352,13 @@ func (s *subject) facts() (facts []string) {
 		} else if len(text) > 120 {
 			size = fmt.Sprintf(" (%d bytes)", len(text))
 		}
-		add("%s%s: %s", approval.Line(name, 60), size, approval.Line(text, 200))
+		add("%s%s: %s", argument(name), size, approval.Line(text, 200))
 	}
 	return facts
 }
+
+// argument is the name of one, in quotes: who calls chooses it, and it could read like a fact of ours.
+func argument(name string) string { return strconv.Quote(approval.Line(name, 60)) }
 
 // state says what is at a path now.
 func state(p policy.Path) string {
@@ -366,6 +401,9 @@ const (
 	maxDiff      = 64 << 10
 )
 
+// adding are words in the names of tools that put a text beside what is there.
+var adding = []string{"append", "prepend", "insert"}
+
 // diff is what a text would become, where the call writes one file and says with which content.
 func (s *subject) diff() string {
 	if s.call.Effect == policy.Read || s.call.Effect == policy.Delete || len(s.use.Targets) != 1 {
@@ -375,6 +413,9 @@ func (s *subject) diff() string {
 	old, exists, err := readOld(s.r.Roots, path)
 	if err != nil {
 		return ""
+	}
+	if slices.ContainsFunc(adding, func(word string) bool { return strings.Contains(strings.ToLower(s.tool), word) }) {
+		return "" // the text is not all that will be there
 	}
 	new, ok := becomes(s.args, old, exists)
 	if !ok || len(new) > maxDiffed || !plainText(old) || !plainText(new) {
@@ -422,14 +463,33 @@ func readOld(set roots.Set, path string) (text string, exists bool, err error) {
 	return string(b), true, err
 }
 
+// wholeNames are the names of arguments, in small letters, that are all of a text, and oldNames those of a part that goes.
+var (
+	wholeNames = []string{"content", "contents", "text", "file_text", "new_content", "newcontent"}
+	oldNames   = []string{"oldText", "old_text", "old_string", "old_str", "oldString"}
+)
+
 // becomes is what the text of a file becomes by the arguments of a call: all of it, or parts of it in the place of others.
 // Ok is false where they do not say so in a way that is known.
 func becomes(args []byte, old string, exists bool) (text string, ok bool) {
-	for _, name := range []string{"content", "contents", "text", "file_text", "new_content", "newContent"} {
-		if v, has := wire.Get(args, name); has && len(v) > 0 && v[0] == '"' {
-			s, err := wire.Unquote(v)
-			return s, err == nil
+	wholes := 0
+	for name, v := range wire.Members(args) {
+		if !slices.Contains(wholeNames, strings.ToLower(name)) {
+			continue
 		}
+		wholes++
+		s, err := wire.Unquote(v)
+		text, ok = s, len(v) > 0 && v[0] == '"' && err == nil
+	}
+	_, parts := wire.Get(args, "edits")
+	if _, has := oneOf(args, oldNames...); has {
+		parts = true
+	}
+	switch {
+	case wholes > 1 || wholes == 1 && parts: // nobody knows which of them counts
+		return "", false
+	case wholes == 1:
+		return text, ok
 	}
 	if !exists {
 		return "", false
@@ -440,7 +500,7 @@ func becomes(args []byte, old string, exists bool) (text string, ok bool) {
 	}
 	text = old
 	for _, e := range edits {
-		from, ok1 := oneOf(e, "oldText", "old_text", "old_string", "old_str", "oldString")
+		from, ok1 := oneOf(e, oldNames...)
 		to, ok2 := oneOf(e, "newText", "new_text", "new_string", "new_str", "newString")
 		if !ok1 || !ok2 || from == "" || strings.Count(text, from) != 1 {
 			return "", false
