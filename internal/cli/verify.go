@@ -49,7 +49,8 @@ check by hand, then what was tried, what was expected, what came back, and what 
 The server is confined while it is tried (Linux, macOS), so that it is safe to try any: to the workspace and to what it needs to
 run. A command that begins with rootbound is not: what that starts, it confines itself if it is told to.
 
-A server without tools that read or write files ends as "nothing to judge". --tool names the tool for a role when it is not
+A server without tools that read or write files ends as "nothing to judge", with what it opened and contacted until it had told
+its tools (Linux; the network is closed to it, unless --net opens it). --tool names the tool for a role when it is not
 recognised; the roles are: ` + strings.Join(verify.Roles(), ", ") + `.
 
 --here asks only what people check by hand, of the roots that you configured (or of --root), and writes nothing in them.
@@ -70,7 +71,7 @@ Exit codes: 0 nothing of what --fail-on says was found, 1 error, 2 wrong usage, 
 	cmd.Flags().SetInterspersed(false)
 	f := cmd.Flags()
 	f.Var(choice{&v.eras, []string{"legacy", "modern", "both"}}, "era", "as a client of which era: legacy (the handshake revisions), modern (2026-07-28) or both")
-	f.StringSliceVar(&v.only, "only", nil, "only the cases with this `ID`, or whose id begins with it; may be repeated")
+	f.StringSliceVar(&v.only, "only", nil, "only the cases with this `ID` or of this class, with * for any characters; Q are the questions; may be repeated")
 	cwd, _ := os.Getwd()
 	f.StringVar(&v.URL, "url", "", "a server on another machine, instead of COMMAND: its `URL`")
 	f.BoolVar(&v.self, "self", false, "try rootbound itself, and show what each layer contributes")
@@ -92,6 +93,7 @@ Exit codes: 0 nothing of what --fail-on says was found, 1 error, 2 wrong usage, 
 	f.StringArrayVar(&v.AllowRead, "allow-read", nil, "a `FILE` or directory that it may read besides; may be repeated")
 	f.StringArrayVar(&v.AllowRun, "allow-run", nil, "a `PROGRAM` that it may run besides; may be repeated")
 	f.StringArrayVar(&v.AllowEnv, "allow-env", nil, "the `NAME` of an environment variable that it gets; may be repeated")
+	cmd.RegisterFlagCompletionFunc("only", completeCases)
 	cmd.RegisterFlagCompletionFunc("server", a.completeServers(&v.Config))
 	for name, values := range map[string][]string{"era": {"legacy", "modern", "both"}, "fail-on": {"leaked", "any", "nothing"}} {
 		cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
@@ -101,9 +103,12 @@ Exit codes: 0 nothing of what --fail-on says was found, 1 error, 2 wrong usage, 
 }
 
 func (a *app) verify(ctx context.Context, v verifying) error {
+	if err := verify.CheckOnly(v.only); err != nil {
+		return usageError{withHint(fmt.Errorf("--only: %w", err), "`rootbound verify --list` lists the cases")}
+	}
 	if v.list {
 		rows := [][]string{}
-		for _, c := range verify.Cases() {
+		for _, c := range verify.Cases(v.only...) {
 			rows = append(rows, []string{c.ID, c.Class, c.Attempt})
 		}
 		return table(a.out, rows)
@@ -111,6 +116,9 @@ func (a *app) verify(ctx context.Context, v verifying) error {
 	tools, err := namedTools(v.tools)
 	if err != nil {
 		return usageError{err}
+	}
+	if err := transport.Adopt(); err != nil { // so that nothing that leaves a server's process group stays
+		return fmt.Errorf("adopting what servers start: %w", err)
 	}
 	if v.self {
 		if len(v.Command) > 0 || v.URL != "" {
@@ -129,6 +137,7 @@ func (a *app) verify(ctx context.Context, v verifying) error {
 	}
 	defer t.close()
 	o := v.options(a, t.start, dir)
+	o.Opened = t.opened
 	o.Command, o.Filled, o.Guarded, o.Tools, o.Here = t.words, t.command.UsesRoots(), launch.Identify(t.command).Guarded, tools, t.here
 	report, err := verify.Run(ctx, o)
 	a.progressEnd()
@@ -144,6 +153,19 @@ func (a *app) verify(ctx context.Context, v verifying) error {
 		return exitStatus(exitFindings)
 	}
 	return nil
+}
+
+// completeCases are the ids and the classes of the cases.
+func completeCases(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	words := []string{"Q\tquestions"}
+	for _, c := range verify.Cases() {
+		for _, word := range []string{c.ID + "\t" + c.Attempt, c.Class + "\tall of the class"} {
+			if !slices.Contains(words, word) {
+				words = append(words, word)
+			}
+		}
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
 // options are those that do not depend on the server.
@@ -411,29 +433,40 @@ func (t *tested) held() string {
 	return t.confined.String()
 }
 
+// filled is the command with the roots in it.
+func (t *tested) filled(dirs []string) (roots.Set, launch.Command, error) {
+	var list []roots.Dir
+	for _, dir := range dirs {
+		d, err := roots.Resolve(dir, roots.ResolveOptions{Name: filepath.Base(dir), Access: roots.ReadWrite})
+		if err != nil {
+			return roots.Set{}, launch.Command{}, err
+		}
+		list = append(list, d)
+	}
+	set := roots.NewSet(list...)
+	filled, err := t.command.Fill(set)
+	return set, filled, err
+}
+
+func (t *tested) startCommand(filled launch.Command, set roots.Set, dir string) (transport.Command, error) {
+	if t.confined != nil {
+		return t.confined.command(filled, t.confined.plan.Roots, dir)
+	}
+	return transport.Command{Args: append([]string{filled.Path}, filled.Args...), Env: environment(os.Environ(), filled.Env), Dir: dir}, nil
+}
+
 // start starts the server once more.
 func (t *tested) start(_ context.Context, s verify.Setup) (verify.Running, error) {
 	if t.remote != nil {
 		r := t.remote(s.Era)
 		return verify.Running{Handler: r, Close: r.Close}, nil
 	}
-	var list []roots.Dir
-	for _, dir := range s.Roots {
-		d, err := roots.Resolve(dir, roots.ResolveOptions{Name: filepath.Base(dir), Access: roots.ReadWrite})
-		if err != nil {
-			return verify.Running{}, err
-		}
-		list = append(list, d)
+	set, filled, err := t.filled(s.Roots)
+	if err != nil {
+		return verify.Running{}, err
 	}
 	process := transport.NewProcess(func() (transport.Command, error) {
-		filled, err := t.command.Fill(roots.NewSet(list...))
-		switch {
-		case err != nil:
-			return transport.Command{}, err
-		case t.confined != nil:
-			return t.confined.command(filled, t.confined.plan.Roots, s.Dir)
-		}
-		return transport.Command{Args: append([]string{filled.Path}, filled.Args...), Env: environment(os.Environ(), filled.Env), Dir: s.Dir}, nil
+		return t.startCommand(filled, set, s.Dir)
 	}, transport.ProcessOptions{Stderr: t.quiet, Protocol: transport.Protocol(s.Era.String())})
 	return verify.Running{Handler: process, Close: func() { process.Close() }}, nil
 }

@@ -44,13 +44,17 @@ func (t *trial) applies(have tools) string {
 type attempt struct {
 	*place
 	*peer
-	run   *run
-	tools tools
-	trial *trial
+	session *session
+	run     *run
+	tools   tools
+	trial   *trial
 
+	// usual is what the server answers to something harmless: what is in that, too, is no leak.
+	usual                  []byte
 	leaks, faults, unclear []string
 	answers                []string
 	skipped                string
+	hung                   bool
 }
 
 func (a *attempt) leak(format string, args ...any) {
@@ -80,12 +84,13 @@ func (a *attempt) judge(what string, asked []byte, rep reply) {
 	case form == "name" && !rep.refused() && !bytes.Contains(asked, []byte(a.name)): // what errors tell is a case of its own
 		a.leak("%s told the name of a file outside", what)
 	default:
-		if fact := a.facts(back); fact != "" && !rep.refused() {
+		if fact := a.facts(back, a.usual); fact != "" && !rep.refused() {
 			a.leak("%s told the %s of a file outside", what, fact)
 		}
 	}
 	switch {
 	case rep.hung:
+		a.hung = true
 		a.fault("%s did not answer within %v", what, a.limit)
 	case rep.refused():
 		a.answers = append(a.answers, "refused: "+a.short(rep.text()))
@@ -150,34 +155,44 @@ func min2(a, b Severity) Severity {
 	return order[min(slices.Index(order, a), slices.Index(order, b))]
 }
 
-// alive says why the server does not serve a plain file any more, "" when it does.
-func (p *peer) alive(have tools, w *workspace) string {
-	var rep reply
+// plainly asks for something harmless: a plain file, where one is served.
+func (s *session) plainly() (what string, rep reply) {
+	read, list := s.tools[roleRead], s.tools[roleList]
 	switch {
-	case have[roleRead] != nil:
-		rep = p.call(have[roleRead].name, have[roleRead].arguments(text("path", filepath.Join(w.one, plainName))))
-		if rep.ok() && !rep.refused() && !bytes.Contains(rep.result, []byte(w.inside[w.one])) {
-			return "a plain file is read wrongly"
-		}
-	case have[roleList] != nil:
-		rep = p.call(have[roleList].name, have[roleList].arguments(text("path", w.one)))
-	default:
-		rep = p.request("tools/list", nil)
+	case s.refuses == "" && read != nil:
+		return "a plain read", s.peer.call(read.name, read.arguments(text("path", filepath.Join(s.w.one, plainName))))
+	case s.refuses == "" && list != nil:
+		return "a plain list", s.peer.call(list.name, list.arguments(text("path", s.w.one)))
 	}
+	return "the list of tools", s.peer.request("tools/list", nil)
+}
+
+// alive says why the server is not what it was at the beginning, "" when it is.
+func (s *session) alive() string {
+	if why := s.wrong(); why != "" { // once more: it may be the machine that is slow
+		return s.wrong()
+	}
+	return ""
+}
+
+func (s *session) wrong() string {
+	what, rep := s.plainly()
 	switch {
 	case rep.hung:
-		return fmt.Sprintf("a plain read is not answered within %v", p.limit)
+		return fmt.Sprintf("%s is not answered within %v", what, s.peer.limit)
 	case rep.refused():
-		return "a plain read is refused: " + rep.text()
-	case rep.took > 2*time.Second:
-		return fmt.Sprintf("a plain read took %v", rep.took.Round(time.Millisecond))
+		return fmt.Sprintf("%s is refused: %s", what, clip(rep.text()))
+	case rep.took > quick:
+		return fmt.Sprintf("%s took %v", what, rep.took.Round(time.Millisecond))
+	case what == "a plain read" && !bytes.Contains(rep.result, []byte(s.w.inside[s.w.one])):
+		return "a plain file is read wrongly"
 	}
 	return ""
 }
 
 func integer(n int) []byte { return fmt.Appendf(nil, "%d", n) }
 
-func list(values ...string) []byte {
+func quoted(values ...string) []byte {
 	b := []byte{'['}
 	for i, v := range values {
 		if i > 0 {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // token returns a text that is nowhere else: letters and digits, so that no way of quoting changes it.
@@ -36,7 +37,7 @@ type canary struct {
 	text  string // in its content
 	name  string // in its name
 	size  int64
-	year  int // of its times
+	time  time.Time // when it was changed and used
 	forms [][]byte
 }
 
@@ -53,12 +54,16 @@ func (c *canary) found(b []byte) string {
 	return ""
 }
 
-// facts says which fact about the file is in b: "size", "time", or "".
-func (c *canary) facts(b []byte) string {
-	if number(b, strconv.FormatInt(c.size, 10)) {
-		return "size"
+// facts says which fact about the file is in b, and not in what is usual: "size", "time", or "".
+func (c *canary) facts(b, usual []byte) string {
+	told := func(n int64) bool {
+		digits := strconv.FormatInt(n, 10)
+		return number(b, digits) && !number(usual, digits)
 	}
-	if number(b, strconv.Itoa(c.year)) {
+	switch {
+	case told(c.size):
+		return "size"
+	case told(int64(c.time.Year())), told(c.time.Unix()), told(c.time.UnixMilli()):
 		return "time"
 	}
 	return ""

@@ -16,9 +16,15 @@ const quick = 2 * time.Second
 
 // answeredSoon holds a reply to the time of an ordinary call.
 func (a *attempt) answeredSoon(what string, r reply) {
-	if !r.hung && r.took > quick {
-		a.fault("%s took %v", what, r.took.Round(10*time.Millisecond))
+	if r.hung || r.took <= quick {
+		return
 	}
+	took := r.took.Round(10 * time.Millisecond)
+	if _, plain := a.session.plainly(); plain.took > quick/4 {
+		a.unsure("%s took %v, and so does what is harmless: the machine is slow", what, took)
+		return
+	}
+	a.fault("%s took %v", what, took)
 }
 
 func single() []trial {
@@ -178,7 +184,7 @@ func single() []trial {
 			attempt: "read several: one inside, a link outside, one outside", expected: "the first only",
 			prepare: func(p *place) error { return link(p.file, p.in("l")) },
 			try: func(a *attempt) {
-				r := a.do(roleMany, map[string][]byte{"paths": list(a.in("ok.txt"), a.in("l"), a.file)})
+				r := a.do(roleMany, map[string][]byte{"paths": quoted(a.in("ok.txt"), a.in("l"), a.file)})
 				if !r.refused() && !strings.Contains(r.text(), "ok ") {
 					a.unsure("the file inside was not in the answer")
 				}

@@ -37,6 +37,7 @@ type fault struct {
 	does    []string
 	find    func(f *faulty, path string) (string, error)
 	follows bool // links are followed in walks
+	slow    bool // between a look and the use there is a moment
 	// call, request and answer, if set, do something else with a call, a request, or a result.
 	call    func(f *faulty, tool string, args map[string]any) (text string, done bool, err error)
 	request func(f *faulty, r *exchange.Request, reply func(exchange.Outcome)) bool
@@ -222,6 +223,31 @@ var finds = map[string]func(f *faulty, path string) (string, error){
 		}
 		return sound(f, path)
 	},
+	// What of a path is there decides, and the rest is taken out of it later.
+	"part": func(f *faulty, path string) (string, error) {
+		if !filepath.IsAbs(path) || len(path) > 4096 {
+			return "", errOutside
+		}
+		part := path
+		for _, err := os.Lstat(part); err != nil && part != "/"; _, err = os.Lstat(part) {
+			part = strings.TrimRight(part[:max(1, strings.LastIndexByte(part, '/'))], "/")
+			if part == "" {
+				part = "/"
+			}
+		}
+		if !f.inside(real(part)) {
+			return "", errOutside
+		}
+		return filepath.Clean(path), nil
+	},
+	"resolved": func(f *faulty, path string) (string, error) {
+		if clean := filepath.Clean(path); f.inside(clean) && len(path) < 4096 {
+			if p := real(clean); p != "" {
+				return p, nil
+			}
+		}
+		return "", errOutside
+	},
 	// It is checked, and opened a moment later.
 	"race": func(f *faulty, path string) (string, error) {
 		_, err := sound(f, path)
@@ -260,7 +286,11 @@ func (f *faulty) stat(path string) (fs.FileInfo, error) {
 	if f.fault.follows {
 		return os.Stat(path)
 	}
-	return os.Lstat(path)
+	info, err := os.Lstat(path)
+	if f.fault.slow {
+		time.Sleep(50 * time.Microsecond)
+	}
+	return info, err
 }
 
 // naive does an operation with plain calls of the system.

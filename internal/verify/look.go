@@ -54,21 +54,7 @@ func Look(ctx context.Context, start func(ctx context.Context, era exchange.Era)
 	}
 	info, _ := wire.Get(r.result, "serverInfo")
 	l.Name, l.Version = wire.GetString(info, "name"), wire.GetString(info, "version")
-	cursor := ""
-	for page := 0; page < 50; page++ {
-		params := []byte("{}")
-		if cursor != "" {
-			params = wire.SetMember(params, wire.Quote(cursor), "cursor")
-		}
-		list := p.request("tools/list", params)
-		if !list.ok() {
-			break
-		}
-		l.Tools = append(l.Tools, lookedTools(list.result)...)
-		if cursor = wire.GetString(list.result, "nextCursor"); cursor == "" {
-			break
-		}
-	}
+	l.Tools = lookedTools(p.listAll("tools/list", "tools").items)
 	if l.Stateless {
 		return l, nil
 	}
@@ -82,9 +68,8 @@ func Look(ctx context.Context, start func(ctx context.Context, era exchange.Era)
 	return l, nil
 }
 
-func lookedTools(result []byte) []LookedTool {
+func lookedTools(tools []byte) []LookedTool {
 	var list []LookedTool
-	tools, _ := wire.Get(result, "tools")
 	for t := range wire.Items(tools) {
 		tool := LookedTool{Name: wire.GetString(t, "name")}
 		hint, _ := wire.Get(t, "annotations", "readOnlyHint")

@@ -19,12 +19,18 @@ type check struct {
 	severity Severity
 	allowed  string // why it is no fault when it is not as expected
 	// see says what was seen and whether it is right; "" is not applicable.
-	see func(s *session, listed reply) (seen string, ok bool)
+	see func(s *session, listed list) (seen string, ok bool)
 }
 
-func (s *session) check(c check, listed reply) error {
+func (s *session) check(c check, listed list) error {
+	res := Result{ID: c.id, Era: s.era.String(), Class: "protocol", Attempt: c.what, Expected: c.expected, Verdict: Held}
+	if s.gone != "" {
+		res.Verdict, res.Seen = Inconclusive, s.gone
+		s.report.Cases = append(s.report.Cases, res)
+		return nil
+	}
 	seen, ok := c.see(s, listed)
-	res := Result{ID: c.id, Era: s.era.String(), Class: "protocol", Attempt: c.what, Expected: c.expected, Seen: seen, Verdict: Held}
+	res.Seen = seen
 	switch {
 	case seen == "":
 		res.Verdict, res.Seen = NotApplicable, "there is no occasion"
@@ -34,21 +40,24 @@ func (s *session) check(c check, listed reply) error {
 		res.Verdict, res.Severity = Failed, c.severity
 	}
 	s.report.Cases = append(s.report.Cases, res)
-	if why := s.peer.alive(s.tools, s.w); why != "" {
-		return s.again()
+	if why := s.alive(); why != "" {
+		return s.renew("the check " + c.id)
 	}
 	return nil
 }
 
-var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
+// isToolName reports whether a tool may be called so. (An expression for it would cost each start of the program.)
+func isToolName(s string) bool {
+	return s != "" && len(s) <= 128 && strings.TrimLeft(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.") == ""
+}
 
 // protocol returns the checks of an era.
 func protocol(era exchange.Era) []check {
 	all := []check{
-		{"TC-26", "the schema of each tool's parameters", "an object of type object", Low, "", func(_ *session, listed reply) (string, bool) {
+		{"TC-26", "the schema of each tool's parameters", "an object of type object", Low, "", func(_ *session, listed list) (string, bool) {
 			var bad []string
 			n := 0
-			for item := range items(listed, "tools") {
+			for item := range wire.Items(listed.items) {
 				n++
 				if schema, ok := wire.Get(item, "inputSchema"); !ok || schema[0] != '{' || wire.GetString(schema, "type") != "object" {
 					bad = append(bad, wire.GetString(item, "name"))
@@ -56,29 +65,36 @@ func protocol(era exchange.Era) []check {
 			}
 			return seenOf(n, bad, "all are objects", "are no objects")
 		}},
-		{"TC-27", "the names of the tools", "unique, of at most 128 letters, digits, '_', '-' and '.'", Low, "", func(_ *session, listed reply) (string, bool) {
+		{"TC-27", "the names of the tools", "unique, of at most 128 letters, digits, '_', '-' and '.'", Low, "", func(_ *session, listed list) (string, bool) {
 			var bad []string
 			had := map[string]bool{}
-			for item := range items(listed, "tools") {
+			for item := range wire.Items(listed.items) {
 				name := wire.GetString(item, "name")
-				if had[name] || !toolName.MatchString(name) {
+				if had[name] || !isToolName(name) {
 					bad = append(bad, name)
 				}
 				had[name] = true
 			}
 			return seenOf(len(had), bad, "all are", "are not")
 		}},
-		{"TC-25", "the list of tools, fetched again", "the same, in the same order", Low, "", func(s *session, listed reply) (string, bool) {
-			again := s.peer.request("tools/list", nil)
-			a, _ := wire.Get(listed.result, "tools")
-			b, _ := wire.Get(again.result, "tools")
-			return choose(bytes.Equal(a, b), "the same", "another"), bytes.Equal(a, b)
+		{"TC-25", "the list of tools, fetched again", "the same, in the same order", Low, "", func(s *session, listed list) (string, bool) {
+			same := bytes.Equal(listed.items, s.peer.listAll("tools/list", "tools").items)
+			return choose(same, "the same", "another"), same
 		}},
-		{"TC-21", "a call of a tool that is not there", "an error", Low, "", func(s *session, _ reply) (string, bool) {
+		{"PG-01", "the pages of the list of tools", "they end", Low, "", func(_ *session, listed list) (string, bool) {
+			if listed.endless != "" {
+				return listed.endless, false
+			}
+			if !listed.ok() {
+				return fmt.Sprintf("page %d did not come", listed.pages+1), false
+			}
+			return fmt.Sprintf("%d", listed.pages), true
+		}},
+		{"TC-21", "a call of a tool that is not there", "an error", Low, "", func(s *session, _ list) (string, bool) {
 			r := s.peer.call("rootbound_no_such_tool", []byte("{}"))
 			return describe(s, r), r.refused() && !r.hung
 		}},
-		{"TC-22", "a call without the arguments that it needs", "an error", Low, "", func(s *session, _ reply) (string, bool) {
+		{"TC-22", "a call without the arguments that it needs", "an error", Low, "", func(s *session, _ list) (string, bool) {
 			t := s.tools[roleRead]
 			if t == nil {
 				return "", true
@@ -86,11 +102,11 @@ func protocol(era exchange.Era) []check {
 			r := s.peer.call(t.name, []byte("{}"))
 			return describe(s, r), r.refused() && !r.hung
 		}},
-		{"EC-04", "a method that is not there", fmt.Sprintf("the error %d", wire.CodeMethodNotFound), Low, "", func(s *session, _ reply) (string, bool) {
+		{"EC-04", "a method that is not there", fmt.Sprintf("the error %d", wire.CodeMethodNotFound), Low, "", func(s *session, _ list) (string, bool) {
 			r := s.peer.request("rootbound/no-such-method", nil)
 			return describe(s, r), r.code() == wire.CodeMethodNotFound
 		}},
-		{"TC-15", "tools that say that they only read", "they change nothing", High, "", func(s *session, _ reply) (string, bool) {
+		{"TC-15", "tools that say that they only read", "they change nothing", High, "", func(s *session, _ list) (string, bool) {
 			return s.readOnlyTools()
 		}},
 	}
@@ -101,7 +117,7 @@ func protocol(era exchange.Era) []check {
 }
 
 var handshakeChecks = []check{
-	{"VD-02", "a handshake in a revision that is not there", "one that the server has", Low, "", func(s *session, _ reply) (string, bool) {
+	{"VD-02", "a handshake in a revision that is not there", "one that the server has", Low, "", func(s *session, _ list) (string, bool) {
 		p, first, err := s.connect(exchange.Legacy, peerOptions{revision: "1999-01-01"})
 		if err != nil {
 			return err.Error(), false
@@ -113,7 +129,7 @@ var handshakeChecks = []check{
 		}
 		return fmt.Sprintf("it answered with %q", v), regexp.MustCompile(`^202\d-\d\d-\d\d$`).MatchString(v)
 	}},
-	{"VD-02o", "a handshake in the oldest revision", "that revision, or one that the server has", Low, "", func(s *session, _ reply) (string, bool) {
+	{"VD-02o", "a handshake in the oldest revision", "that revision, or one that the server has", Low, "", func(s *session, _ list) (string, bool) {
 		p, first, err := s.connect(exchange.Legacy, peerOptions{revision: "2024-11-05"})
 		if err != nil {
 			return err.Error(), false
@@ -124,47 +140,42 @@ var handshakeChecks = []check{
 		}
 		return fmt.Sprintf("it answered with %q", wire.GetString(first.result, "protocolVersion")), wire.GetString(first.result, "protocolVersion") != ""
 	}},
-	{"SQ-03", "questions for roots while no request is open", "none", Low, "no dated revision forbids it", func(s *session, _ reply) (string, bool) {
+	{"SQ-03", "questions for roots while no request is open", "none", Low, "no dated revision forbids it", func(s *session, _ list) (string, bool) {
 		n := s.peer.looked().alone
 		return fmt.Sprintf("%d", n), n == 0
 	}},
 }
 
 var statelessChecks = []check{
-	{"VD-12", "server/discover", "the revisions and the capabilities", Low, "", func(s *session, _ reply) (string, bool) {
+	{"VD-12", "server/discover", "the revisions and the capabilities", Low, "", func(s *session, _ list) (string, bool) {
 		r := s.peer.request("server/discover", nil)
 		versions, _ := wire.Get(r.result, "supportedVersions")
 		_, caps := wire.Get(r.result, "capabilities")
 		return "revisions " + string(versions), strings.Contains(string(versions), stateless) && caps
 	}},
-	{"VD-10", "a request in a revision that is not there", "the error -32022", Low, "", func(s *session, _ reply) (string, bool) {
+	{"VD-10", "a request in a revision that is not there", "the error -32022", Low, "", func(s *session, _ list) (string, bool) {
 		old := s.peer.opt.revision
 		s.peer.opt.revision = "1999-01-01"
 		r := s.peer.request("tools/list", nil)
 		s.peer.opt.revision = old
 		return describe(s, r), r.code() == -32022
 	}},
-	{"VD-07", "a request without its revision", "the error -32602", Low, "", func(s *session, _ reply) (string, bool) {
+	{"VD-07", "a request without its revision", "the error -32602", Low, "", func(s *session, _ list) (string, bool) {
 		if slices.Contains(s.report.Server.Eras, exchange.Legacy.String()) {
 			return "", true // it is one of the handshake revisions
 		}
 		r, _ := s.peer.once("tools/list", []byte(`{"_meta":{"`+exchange.MetaCapabilities+`":{}}}`))
 		return describe(s, r), r.refused()
 	}},
-	{"MR-18", "the kind of a result", `"resultType"`, Low, "", func(s *session, _ reply) (string, bool) {
+	{"MR-18", "the kind of a result", `"resultType"`, Low, "", func(s *session, _ list) (string, bool) {
 		r := s.peer.request("tools/list", nil)
 		t := wire.GetString(r.result, "resultType")
 		return fmt.Sprintf("%q", t), t == "complete" || t == ""
 	}},
-	{"VD-24", "a method of the handshake revisions, with the words of the stateless one", "an error", Low, "", func(s *session, _ reply) (string, bool) {
+	{"VD-24", "a method of the handshake revisions, with the words of the stateless one", "an error", Low, "", func(s *session, _ list) (string, bool) {
 		r := s.peer.request("logging/setLevel", []byte(`{"level":"debug"}`))
 		return describe(s, r), r.refused()
 	}},
-}
-
-func items(r reply, list string) func(func([]byte) bool) {
-	v, _ := wire.Get(r.result, list)
-	return wire.Items(v)
 }
 
 func seenOf(n int, bad []string, good, wrong string) (string, bool) {

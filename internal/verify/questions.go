@@ -82,7 +82,7 @@ func (s *session) questions(own []string) error {
 	if s.tools[roleRead] == nil && s.tools[roleList] == nil {
 		return nil
 	}
-	if err := s.again(); err != nil {
+	if err := s.renew("the list of tools"); err != nil || s.gone != "" {
 		return err
 	}
 	p, err := s.w.place("Q")
@@ -90,7 +90,7 @@ func (s *session) questions(own []string) error {
 		return err
 	}
 	p.look()
-	q := &asking{s, &attempt{place: p, peer: s.peer, tools: s.tools, trial: &trial{severity: Critical}, run: s.run}}
+	q := &asking{s, &attempt{place: p, session: s, peer: s.peer, tools: s.tools, trial: &trial{severity: Critical}, run: s.run, usual: s.usual}}
 	served, next := []string{s.w.one, s.w.two}, s.w.three
 	if len(own) > 0 {
 		served, next = s.told(), ""
@@ -115,7 +115,7 @@ func (s *session) questions(own []string) error {
 	if len(own) > 0 {
 		return nil
 	}
-	return s.again()
+	return s.renew("the questions")
 }
 
 // missing says which roots are not served, "" when all are.

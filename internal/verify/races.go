@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -72,6 +73,9 @@ func races() []trial {
 		}),
 		raced("E141", roleEdit, "edit", func(a *attempt, _ int) {
 			a.do(roleEdit, text("path", file(a), "old", "canary", "new", "changed"))
+			if b, err := os.ReadFile(filepath.Join(a.out, contested)); err == nil && !bytes.HasPrefix(b, []byte("canary")) {
+				a.leak("a file outside was changed")
+			}
 		}),
 		raced("E142", roleMkdir, "make a directory", func(a *attempt, n int) {
 			a.do(roleMkdir, text("path", a.in("d", fmt.Sprint("n", n), "x")))

@@ -56,6 +56,8 @@ type Server struct {
 	Confined string   `json:"confined,omitempty"`
 	// Notes are what is to be known of the whole, such as that there is nothing to judge.
 	Notes []string `json:"notes,omitempty"`
+	// Opened is what one without tools for files did until it had told its tools.
+	Opened []string `json:"opened,omitempty"`
 }
 
 // Found is a tool that was recognised.

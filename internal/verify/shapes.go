@@ -167,7 +167,7 @@ type operation struct {
 var operations = []operation{
 	{"read", roleRead, true, func(a *attempt, spell func(string) string) { a.do(roleRead, text("path", spell(a.file))) }},
 	{"read several", roleMany, true, func(a *attempt, spell func(string) string) {
-		a.do(roleMany, map[string][]byte{"paths": list(a.in("ok.txt"), spell(a.file))})
+		a.do(roleMany, map[string][]byte{"paths": quoted(a.in("ok.txt"), spell(a.file))})
 	}},
 	{"read media", roleMedia, true, func(a *attempt, spell func(string) string) { a.do(roleMedia, text("path", spell(a.file))) }},
 	{"stat", roleStat, true, func(a *attempt, spell func(string) string) { a.do(roleStat, text("path", spell(a.file))) }},

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/mattn/go-runewidth"
+
+	"github.com/rootbound/rootbound/internal/unseen"
 )
 
 // marks are how a verdict is shown.
@@ -32,6 +34,12 @@ func (r *Report) WriteText(w io.Writer, all bool) error {
 	for _, n := range r.Server.Notes {
 		p.say("%s.\n", n)
 	}
+	if len(r.Server.Opened) > 0 {
+		p.say("\nWhat it opened and contacted until it had told its tools\n")
+		for _, line := range r.Server.Opened {
+			p.say("  %s\n", line)
+		}
+	}
 	if len(r.Tools) > 0 {
 		var found []string
 		for _, t := range r.Tools {
@@ -51,7 +59,13 @@ type printer struct {
 	err error
 }
 
+// say writes what a terminal does nothing with but show: names and texts are a server's.
 func (p *printer) say(format string, args ...any) {
+	for i, arg := range args {
+		if s, ok := arg.(string); ok {
+			args[i] = unseen.Visible(strings.ReplaceAll(s, "\n", " "))
+		}
+	}
 	if p.err == nil {
 		_, p.err = fmt.Fprintf(p.w, format, args...)
 	}

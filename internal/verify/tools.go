@@ -97,11 +97,10 @@ type says struct{ readOnly, hinted bool }
 // tools are the server's tools by role.
 type tools map[role]*tool
 
-// find recognises tools in the result of tools/list. Given are those that were named by a person: role, tool, parameter.
-func find(list []byte, given map[string][2]string) tools {
+// find recognises tools in a list of them. Given are those that were named by a person: role, tool, parameter.
+func find(items []byte, given map[string][2]string) tools {
 	found := tools{}
 	rank := map[role]int{}
-	items, _ := wire.Get(list, "tools")
 	for item := range wire.Items(items) {
 		name := wire.GetString(item, "name")
 		for r, known := range names {

@@ -37,12 +37,14 @@ type Options struct {
 	Guarded bool
 	// Eras are those that are tried; none is both.
 	Eras []exchange.Era
-	// Only are the ids of the cases that are tried, or the beginnings of ids; none is all.
+	// Only chooses the cases that are tried, as CheckOnly takes them; none is all.
 	Only []string
 	// Tools are those that were named for a role, with the parameter that is the path ("" is the usual).
 	Tools map[string][2]string
 	// Race is how long each race is run; 0 is a second, less than 0 runs none.
 	Race time.Duration
+	// Opened says of a server that has nothing to judge what it opened and contacted. It may be nil.
+	Opened func(ctx context.Context, s Setup) ([]string, error)
 	// Progress is told what is being done. It may be nil.
 	Progress func(done, all int, what string)
 }
@@ -95,8 +97,31 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 	r.report.Score = r.report.score()
 	if len(r.report.Tools) == 0 {
 		r.report.Score = "nothing to judge but the protocol: " + r.report.Score
+		if err := r.opened(); err != nil {
+			return nil, err
+		}
 	}
 	return r.report, nil
+}
+
+// opened looks what a server does that has nothing to judge.
+func (r *run) opened() error {
+	if r.Opened == nil {
+		return nil
+	}
+	list, err := r.Opened(r.ctx, Setup{Dir: r.w.outside, Roots: []string{r.w.one, r.w.two, r.w.three}})
+	if context.Cause(r.ctx) != nil {
+		return context.Cause(r.ctx)
+	}
+	if err != nil {
+		r.report.Server.Notes = append(r.report.Server.Notes, "what it opened and contacted cannot be told: "+err.Error())
+		return nil
+	}
+	if len(list) == 0 {
+		list = []string{"nothing besides what it needs to run"}
+	}
+	r.report.Server.Opened = list
+	return nil
 }
 
 // start starts the server for a client.
@@ -114,7 +139,19 @@ type session struct {
 	era   exchange.Era
 	peer  *peer
 	tools tools
+	// usual is what it answers to something harmless, refuses what it says when it serves nothing from the beginning.
+	usual   []byte
+	refuses string
+	// hangs counts the cases that it did not answer; gone says why nothing more is tried.
+	hangs int
+	gone  string
 }
+
+const (
+	// A server that hangs again and again gets less time for each answer, and is left alone in the end.
+	patientHangs, mostHangs = 3, 20
+	lessLimit               = time.Second
+)
 
 func (r *run) connect(era exchange.Era, o peerOptions) (*peer, reply, error) {
 	if o.roots == nil {
@@ -149,8 +186,8 @@ func (r *run) era(era exchange.Era) (spoken, err error) {
 		return errors.New(first.text()), nil
 	}
 	r.identify(era, first)
-	listed := p.request("tools/list", nil)
-	s.tools = find(listed.result, r.Tools)
+	listed := p.listAll("tools/list", "tools")
+	s.tools = find(listed.items, r.Tools)
 	if len(r.report.Tools) == 0 {
 		r.report.Tools = s.tools.found()
 	}
@@ -159,8 +196,8 @@ func (r *run) era(era exchange.Era) (spoken, err error) {
 			return nil, fmt.Errorf("the server has no tool %q that could be for %q", named[0], role)
 		}
 	}
-	trials := slices.DeleteFunc(battery(r.Race > 0, r.Filled), func(t trial) bool { return !r.wanted(t.id) })
-	checks := slices.DeleteFunc(protocol(era), func(c check) bool { return !r.wanted(c.id) })
+	trials := slices.DeleteFunc(battery(r.Race > 0, r.Filled), func(t trial) bool { return !r.wanted(t.id, t.class) })
+	checks := slices.DeleteFunc(protocol(era), func(c check) bool { return !r.wanted(c.id, "protocol") })
 	if len(s.tools) == 0 {
 		r.report.Server.Notes = appendOnce(r.report.Server.Notes, "no tool of the server reads or writes files as far as names and parameters tell: there is nothing to judge but the protocol")
 		trials = nil
@@ -169,7 +206,10 @@ func (r *run) era(era exchange.Era) (spoken, err error) {
 		return nil, s.questions(r.Here)
 	}
 	r.all += len(trials) + len(checks)
-	if len(s.tools) > 0 && r.wanted("Q") {
+	if err := s.begin(); err != nil {
+		return nil, err
+	}
+	if len(s.tools) > 0 && r.wanted(questionsID, "questions") {
 		if err := s.questions(nil); err != nil {
 			return nil, err
 		}
@@ -200,8 +240,8 @@ func battery(raced, filled bool) []trial {
 	return append(all, rootTrials(filled)...)
 }
 
-// Cases returns what can be tried, without results.
-func Cases() []Result {
+// Cases returns what can be tried, without results; words choose as CheckOnly takes them, none choose all.
+func Cases(words ...string) []Result {
 	var list []Result
 	for _, t := range battery(true, true) {
 		list = append(list, Result{ID: t.id, Class: t.class, Attempt: t.attempt, Expected: t.expected, Severity: t.severity})
@@ -215,7 +255,9 @@ func Cases() []Result {
 			}
 		}
 	}
-	return list
+	return slices.DeleteFunc(list, func(c Result) bool {
+		return len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return chosen(word, c.ID, c.Class) })
+	})
 }
 
 func roleOf(name string) role { return role(name) }
@@ -225,15 +267,6 @@ func appendOnce(list []string, s string) []string {
 		return list
 	}
 	return append(list, s)
-}
-
-func (r *run) wanted(id string) bool {
-	if len(r.Only) == 0 {
-		return true
-	}
-	return slices.ContainsFunc(r.Only, func(only string) bool {
-		return id == only || strings.HasPrefix(id, only+"/") || strings.HasPrefix(only, "Q") && id == "Q"
-	})
 }
 
 // told are the directories of the user's that a server is told of first: all but the one that is switched to.
@@ -252,6 +285,45 @@ func (r *run) identify(era exchange.Era, first reply) {
 	}
 }
 
+// begin looks what the server answers to something harmless.
+func (s *session) begin() error {
+	_, rep := s.plainly()
+	if len(s.tools) > 0 && !rep.hung && rep.refused() {
+		s.refuses = clip(rep.text())
+		s.report.Server.Notes = appendOnce(s.report.Server.Notes,
+			"the server serves nothing of its roots ("+strings.ReplaceAll(s.refuses, s.w.dir, "WORKSPACE")+"): what held may have held for that alone")
+	}
+	if s.usual = rep.all(); rep.hung {
+		return s.renew("something harmless, before the first case,")
+	}
+	return nil
+}
+
+// renew begins anew after something that the server did not stand. That it does not begin again ends what is tried.
+func (s *session) renew(after string) error {
+	if s.hangs >= mostHangs {
+		s.gone = fmt.Sprintf("not tried: the server had not answered %d times; --only tries single cases", s.hangs)
+		return nil
+	}
+	if err := s.w.mend(); err != nil {
+		return err
+	}
+	err := s.again()
+	if context.Cause(s.ctx) != nil {
+		return context.Cause(s.ctx)
+	}
+	why := ""
+	if err != nil {
+		why = err.Error()
+	} else {
+		why = s.alive()
+	}
+	if why != "" {
+		s.gone = fmt.Sprintf("not tried: after %s a new process did not serve: %s", after, strings.ReplaceAll(why, s.w.dir, "WORKSPACE"))
+	}
+	return nil
+}
+
 // again begins a new session with a new process.
 func (s *session) again() error {
 	s.peer.close()
@@ -263,6 +335,9 @@ func (s *session) again() error {
 	if !first.ok() {
 		return fmt.Errorf("starting the server again: %s", first.text())
 	}
+	if s.hangs >= patientHangs {
+		p.limit = lessLimit
+	}
 	return nil
 }
 
@@ -273,6 +348,10 @@ func (s *session) try(t trial) error {
 	}
 	if why := t.applies(s.tools); why != "" {
 		result(NotApplicable, why)
+		return nil
+	}
+	if s.gone != "" {
+		result(Inconclusive, s.gone)
 		return nil
 	}
 	p, err := s.w.place(strings.ReplaceAll(t.id, "/", "-"))
@@ -290,31 +369,27 @@ func (s *session) try(t trial) error {
 		}
 	}
 	p.look()
-	a := &attempt{place: p, peer: s.peer, tools: s.tools, trial: &t, run: s.run}
+	a := &attempt{place: p, session: s, peer: s.peer, tools: s.tools, trial: &t, run: s.run, usual: s.usual}
 	t.try(a)
 	if err := context.Cause(s.ctx); err != nil {
 		return err
 	}
-	why := ""
-	if !t.fresh {
-		if why = s.peer.alive(s.tools, s.w); why != "" {
-			a.fault("afterwards %s", why)
+	if !t.fresh && len(a.faults) == 0 {
+		if why := s.alive(); why != "" {
+			a.fault("afterwards %s", a.short(why))
 		}
 	}
 	s.report.Cases = append(s.report.Cases, a.result(p.changed()))
-	if a.hurt() || why != "" {
-		if err := s.again(); err != nil {
+	if a.hung {
+		s.hangs++
+	}
+	if len(a.faults) > 0 {
+		if err := s.renew("case " + t.id); err != nil {
 			return err
-		}
-		if why := s.peer.alive(s.tools, s.w); why != "" {
-			return fmt.Errorf("after case %s, with a new process: %s", t.id, why)
 		}
 	}
 	return s.clear(p)
 }
-
-// hurt reports whether the server may not be what it was.
-func (a *attempt) hurt() bool { return len(a.faults) > 0 }
 
 // clear removes what a case made, so that no other finds it.
 func (s *session) clear(p *place) error {

@@ -3,11 +3,15 @@ package verify_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,15 +47,18 @@ func run(t *testing.T, f fault, era exchange.Era, race time.Duration, only ...st
 }
 
 // broken are the cases and questions that did not hold.
-func broken(r *verify.Report) []string {
+func broken(r *verify.Report) []string { return ids(r, verify.Leaked, verify.Failed) }
+
+// ids are the cases and questions that came to one of the verdicts.
+func ids(r *verify.Report, verdicts ...verify.Verdict) []string {
 	var list []string
 	for _, q := range r.Questions {
-		if q.Verdict == verify.Leaked || q.Verdict == verify.Failed {
+		if slices.Contains(verdicts, q.Verdict) {
 			list = append(list, q.ID)
 		}
 	}
 	for _, c := range r.Cases {
-		if c.Verdict == verify.Leaked || c.Verdict == verify.Failed {
+		if slices.Contains(verdicts, c.Verdict) {
 			list = append(list, c.ID)
 		}
 	}
@@ -89,7 +96,7 @@ func naively(find string, does ...string) fault {
 	if len(does) == 0 {
 		does = everyTool
 	}
-	return fault{does: does, find: finds[find], follows: find == "lexical" || find == "nothing"}
+	return fault{does: does, find: finds[find], follows: find == "lexical" || find == "nothing" || find == "resolved", slow: find == "race"}
 }
 
 // hang does not answer a call of a tool with such an argument.
@@ -109,7 +116,7 @@ func setMember(method string, value string, path ...string) fault {
 	}}
 }
 
-var calls int
+var calls atomic.Int32
 
 // planted are servers with one fault each. Finds are cases that must find it; only is what may be found at all.
 var planted = []struct {
@@ -117,8 +124,9 @@ var planted = []struct {
 	fault fault
 	era   exchange.Era
 	race  time.Duration
-	just  string // this class only
+	just  []string // these cases only
 	finds []string
+	lets  []string // allowed by design, and shown
 	only  string
 }{
 	{name: "compares the beginning of a name", fault: naively("prefix"), finds: []string{"E12/read", "E12/write", "E13/list", "E15/make-a-directory"}, only: `E1[2358]/`},
@@ -136,6 +144,8 @@ var planted = []struct {
 	{name: "opens what a URI says", fault: naively("uri"), finds: []string{"E30/read", "E31/list"}, only: `E3[01]b?/`},
 	{name: "ends a path at a NUL", fault: naively("nul"), finds: []string{"E27/read", "E27/write"}, only: `E27/`},
 	{name: "takes a relative path from its working directory", fault: naively("cwd"), finds: []string{"E23/read", "E22"}, only: `E03/|E23/|E2[12]|E3[01]b?/`},
+	{name: "looks at the part that is there", fault: naively("part"), finds: []string{"E02/read", "E02/write"}, only: `E02/`},
+	{name: "takes what a link leads to, unchecked", fault: naively("resolved"), finds: []string{"E53/move-in", "E53/delete", "E64", "E65"}, only: `E5[3-8]/|E6[3-7]|E7[1-5]|E80|E85|E9[56]|E35/`},
 	{name: "lets one into /proc", fault: naively("proc"), finds: []string{"E93/read", "E99"}, only: `E93/|E9[59]`},
 
 	{name: "read is not checked", fault: naively("nothing", "read_text_file"), finds: []string{"E09/read", "E10", "E12/read", "E55/read", "Q3", "E126"}, only: `/read$|E10|E99|E96|E85|Q[34]|E12[0-9]|E130`},
@@ -156,9 +166,15 @@ var planted = []struct {
 	{name: "copy is not checked", fault: naively("nothing", "copy_file"), finds: []string{"E09/copy-in", "E09/copy-out", "E63c"}, only: `/copy-|E63c`},
 	{name: "creates through a link that leads to nothing", fault: naively("dangling", "write_file", "append_file", "copy_file"), finds: []string{"E63", "E63a", "E63c"}, only: `E63`},
 
-	{name: "reads what it checked before", fault: naively("race", "read_text_file"), race: 3 * time.Second, just: "races", finds: []string{"E136"}, only: `E136`},
-	{name: "lists what it checked before", fault: naively("race", "list_directory"), race: 3 * time.Second, just: "races", finds: []string{"E137"}, only: `E137`},
-	{name: "writes what it checked before", fault: naively("race", "write_file"), race: 3 * time.Second, just: "races", finds: []string{"E140"}, only: `E140`},
+	{name: "reads what it checked before", fault: naively("race", "read_text_file"), race: 10 * time.Second, just: []string{"E136"}, finds: []string{"E136"}, only: `E136`},
+	{name: "lists what it checked before", fault: naively("race", "list_directory"), race: 10 * time.Second, just: []string{"E137"}, finds: []string{"E137"}, only: `E137`},
+	{name: "writes what it checked before", fault: naively("race", "write_file"), race: 10 * time.Second, just: []string{"E140"}, finds: []string{"E140"}, only: `E140`},
+	{name: "searches names in what it checked before", fault: naively("race", "search_files"), race: 10 * time.Second, just: []string{"E138"}, finds: []string{"E138"}, only: `E138$`},
+	{name: "walks what it checked before", fault: naively("race", "directory_tree"), race: 10 * time.Second, just: []string{"E139"}, finds: []string{"E139"}, only: `E139$`},
+	{name: "searches content in what it checked before", fault: naively("race", "search_content"), race: 10 * time.Second, just: []string{"E138c"}, finds: []string{"E138c"}, only: `E138c$`},
+	{name: "edits what it checked before", fault: naively("race", "edit_file"), race: 10 * time.Second, just: []string{"E141"}, finds: []string{"E141"}, only: `E141$`},
+	{name: "makes directories in what it checked before", fault: naively("race", "create_directory"), race: 10 * time.Second, just: []string{"E142"}, finds: []string{"E142"}, only: `E142$`},
+	{name: "moves into what it checked before", fault: naively("race", "move_file"), race: 10 * time.Second, just: []string{"E143"}, finds: []string{"E143"}, only: `E143$`},
 
 	{name: "waits for a FIFO", fault: hang("read_text_file", "path", func(p string) bool { return strings.HasSuffix(p, "fifo") }), finds: []string{"E100"}, only: `E100`},
 	{name: "waits for the reader of a FIFO", fault: hang("write_file", "path", func(p string) bool { return strings.HasSuffix(p, "fifo") }), finds: []string{"E102"}, only: `E102`},
@@ -167,6 +183,27 @@ var planted = []struct {
 	{name: "does not end on a long path", fault: hang("read_text_file", "path", func(p string) bool { return len(p) > 100_000 }), finds: []string{"E50"}, only: `E50`},
 	{name: "does not answer a path that is no string", fault: hang("read_text_file", "path", func(p string) bool { return p == "" }), finds: []string{"E131"}, only: `E131|TC-22`},
 	{name: "reads a file of any size", fault: hang("read_text_file", "path", func(p string) bool { return strings.HasSuffix(p, "huge") }), finds: []string{"E109"}, only: `E109`},
+	{name: "does not end on a path of 5,000 bytes", fault: hang("read_text_file", "path", func(p string) bool { return len(p) > 5000 && len(p) < 100_000 }), finds: []string{"E49"}, only: `E49`},
+	{name: "does not end on a long name", fault: hang("write_file", "path", func(p string) bool { return len(filepath.Base(p)) >= 300 }), finds: []string{"E51"}, only: `E51`},
+	{name: "does not end on a deep path", fault: hang("create_directory", "path", func(p string) bool { return strings.Count(p, "/") > 1000 }), finds: []string{"E52"}, only: `E52`},
+	{name: "does not end on links in a circle", fault: hang("read_text_file", "path", func(p string) bool { return len(p) < 4096 && real(p) == "" }), finds: []string{"E57"}, only: `E57`},
+	{name: "does not end on an absolute link", fault: hang("read_text_file", "path", func(p string) bool {
+		to, _ := os.Readlink(p)
+		return filepath.Dir(to) == filepath.Dir(p) && filepath.Base(to) == "ok.txt"
+	}), finds: []string{"E61"}, only: `E61`},
+	{name: "does not end where links lead to each other", fault: hang("search_files", "path", func(p string) bool { return present(p, "d0", "l0") }), finds: []string{"E75"}, only: `E75`},
+	{name: "waits for a FIFO that it edits", fault: hang("edit_file", "path", func(p string) bool { return strings.HasSuffix(p, "fifo") }), finds: []string{"E103"}, only: `E103$`},
+	{name: "waits for a FIFO that it searches", fault: hang("search_content", "path", func(p string) bool { return present(p, "fifo") }), finds: []string{"E103g"}, only: `E103g`},
+	{name: "waits for a socket", fault: hang("read_text_file", "path", func(p string) bool { return strings.HasSuffix(p, "sock") }), finds: []string{"E104"}, only: `E104`},
+	{name: "does not end on an expression", fault: hang("search_content", "pattern", func(p string) bool { return strings.Contains(p, "(a|a)*") }), finds: []string{"E117c"}, only: `E117c`},
+	{name: "puts a file in the place of a root", fault: fault{call: func(f *faulty, tool string, args map[string]any) (string, bool, error) {
+		path := str(args, "path")
+		if tool != "write_file" || !slices.Contains(f.roots, path) {
+			return "", false, nil
+		}
+		os.RemoveAll(path)
+		return "done", true, os.WriteFile(path, nil, 0o644)
+	}}, finds: []string{"E124"}, only: `E124`},
 	{name: "says where a link leads", fault: fault{call: func(f *faulty, tool string, args map[string]any) (string, bool, error) {
 		path := str(args, "path")
 		if to, err := os.Readlink(path); err == nil && tool == "read_text_file" && !f.inside(real(path)) {
@@ -189,7 +226,7 @@ var planted = []struct {
 		var list []json.RawMessage
 		tools, _ := wire.Get(result, "tools")
 		json.Unmarshal(tools, &list)
-		if calls++; calls%2 == 0 {
+		if calls.Add(1)%2 == 0 {
 			slices.Reverse(list)
 		}
 		b, _ := json.Marshal(list)
@@ -237,6 +274,25 @@ var planted = []struct {
 		}
 		return wire.SetMember(result, []byte(`"whatever"`), "resultType")
 	}}, finds: []string{"MR-18"}, only: `MR-18`},
+	{name: "never ends its list of tools", fault: setMember("tools/list", `"again"`, "nextCursor"), finds: []string{"PG-01"}, only: `PG-01|TC-27`},
+	{name: "does not say which revision it speaks", fault: setMember("initialize", `""`, "protocolVersion"), finds: []string{"VD-02", "VD-02o"}, only: `VD-02`},
+	{name: "asks for roots when nobody asked it anything", fault: fault{request: asksAlone()}, lets: []string{"SQ-03"}, only: `^$`},
+	{name: "does not say which revisions it speaks", era: exchange.Modern, fault: setMember("server/discover", `[]`, "supportedVersions"), finds: []string{"VD-12"}, only: `VD-12`},
+	{name: "answers without a revision", era: exchange.Modern, fault: answers("tools/list", `{"resultType":"complete","tools":[]}`, func(r *exchange.Request) bool {
+		return wire.GetString(r.Msg.Meta(), exchange.MetaVersion) == ""
+	}), finds: []string{"VD-07"}, only: `VD-07`},
+	{name: "has a method of before", era: exchange.Modern, fault: answers("logging/setLevel", `{"resultType":"complete"}`, nil), finds: []string{"VD-24"}, only: `VD-24`},
+
+	{name: "gives requests back as it should", era: exchange.Modern, fault: givesBack(given{}), only: `^$`},
+	{name: "gives a request back for nothing", era: exchange.Modern, fault: givesBack(given{first: `{"resultType":"input_required"}`}), finds: []string{"MR-03"}, only: `MR-03|MR-16`},
+	{name: "wants what was not declared", era: exchange.Modern, fault: givesBack(given{
+		first: `{"resultType":"input_required","inputRequests":{"s":{"method":"sampling/createMessage","params":{}}}}`}), finds: []string{"MR-05"}, only: `MR-05|MR-16`},
+	{name: "goes on without an answer", era: exchange.Modern, fault: givesBack(given{unanswered: true}), finds: []string{"MR-17"}, only: `MR-17`},
+	{name: "does not stand an answer too many", era: exchange.Modern, fault: givesBack(given{strict: true}), finds: []string{"MR-16"}, only: `MR-16`},
+	{name: "waits for a better answer", era: exchange.Modern, fault: givesBack(given{waits: true}), finds: []string{"MR-15"}, only: `MR-15|E12[0-9]`},
+	{name: "does not look at its state", era: exchange.Modern, fault: givesBack(given{stateless: true}), lets: []string{"MR-06"}, only: `^$`},
+	{name: "gives a list back", era: exchange.Modern, fault: givesBack(given{lists: true}), finds: []string{"MR-02"}, only: `MR-02|VD-10|MR-18|VD-07`},
+	{name: "wants roots of everybody", era: exchange.Modern, fault: givesBack(given{everybody: true}), finds: []string{"VD-20"}, only: `VD-20|E128`},
 }
 
 // keepFirst answers every question with the first list that there was.
@@ -259,31 +315,138 @@ func asksAnyway(f *faulty, r *exchange.Request, reply func(exchange.Outcome)) bo
 	return false
 }
 
-// What is planted is found, and nothing else.
+// What is planted is found, and nothing else. A new case comes with a server that it finds something in.
 func TestPlanted(t *testing.T) {
-	for _, p := range planted {
-		t.Run(p.name, func(t *testing.T) {
-			t.Parallel()
-			race := p.race
-			if race == 0 {
-				race = -1
-			}
-			var just []string
-			for _, c := range verify.Cases() {
-				if p.just == c.Class && slices.Contains(p.finds, c.ID) {
-					just = append(just, c.ID)
+	var mu sync.Mutex
+	found, ran := map[string]bool{}, 0
+	t.Run("servers", func(t *testing.T) {
+		for _, p := range planted {
+			t.Run(p.name, func(t *testing.T) {
+				t.Parallel()
+				race := p.race
+				if race == 0 {
+					race = -1
 				}
-			}
-			list := broken(run(t, p.fault, p.era, race, just...))
-			for _, id := range p.finds {
-				if !slices.Contains(list, id) {
-					t.Errorf("%s did not find it; found: %v", id, list)
+				report := run(t, p.fault, p.era, race, p.just...)
+				list, lets := broken(report), ids(report, verify.ByDesign)
+				for _, id := range p.finds {
+					if !slices.Contains(list, id) {
+						t.Errorf("%s did not find it; found: %v", id, list)
+					}
 				}
-			}
-			only := regexp.MustCompile(p.only)
-			if too := slices.DeleteFunc(list, only.MatchString); len(too) > 0 {
-				t.Errorf("was found, too: %v", too)
-			}
-		})
+				for _, id := range p.lets {
+					if !slices.Contains(lets, id) {
+						t.Errorf("%s was not shown as allowed by design; shown: %v", id, lets)
+					}
+				}
+				only := regexp.MustCompile(p.only)
+				if too := slices.DeleteFunc(slices.Clone(list), only.MatchString); len(too) > 0 {
+					t.Errorf("was found, too: %v", too)
+					for _, c := range report.Cases {
+						if slices.Contains(too, c.ID) {
+							t.Logf("%s: %s", c.ID, c.Seen)
+						}
+					}
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				ran++
+				for _, id := range slices.Concat(list, lets) {
+					found[id] = true
+				}
+			})
+		}
+	})
+	var missed []string
+	for _, c := range verify.Cases() {
+		if !found[c.ID] {
+			missed = append(missed, c.ID)
+		}
 	}
+	if len(missed) > 0 && ran == len(planted) {
+		t.Errorf("found in none of the servers, so plant one: %v", missed)
+	}
+}
+
+// present reports whether something is at a path.
+func present(elements ...string) bool {
+	_, err := os.Lstat(filepath.Join(elements...))
+	return err == nil
+}
+
+// answers answers a method with a result, where when says so.
+func answers(method, result string, when func(r *exchange.Request) bool) fault {
+	return fault{request: func(_ *faulty, r *exchange.Request, reply func(exchange.Outcome)) bool {
+		if r.Msg.Method() != method || when != nil && !when(r) {
+			return false
+		}
+		reply(exchange.Outcome{Msg: wire.NewResult(r.Msg.ID(), []byte(result))})
+		return true
+	}}
+}
+
+// asksAlone asks for roots as soon as the session has begun.
+func asksAlone() func(f *faulty, r *exchange.Request, reply func(exchange.Outcome)) bool {
+	var callers sync.Map
+	return func(f *faulty, r *exchange.Request, reply func(exchange.Outcome)) bool {
+		switch r.Msg.Method() {
+		case exchange.Listen:
+			callers.Store(f, r.Caller)
+		case "notifications/initialized":
+			if c, ok := callers.Load(f); ok && exchange.Capability(r, "roots") != nil {
+				c.(exchange.Caller).Ask(r.Session.Context(), []exchange.Question{{Method: "roots/list"}}, func([]exchange.Answer) {})
+			}
+		}
+		return false
+	}
+}
+
+// given is how a stateless server gives a read back to learn of roots.
+type given struct {
+	first      string // the first time in a process, this
+	unanswered bool   // a state alone is enough
+	strict     bool   // an answer too many is an error
+	waits      bool   // what is no list is not answered
+	stateless  bool   // the state may be anything
+	lists      bool   // also the list of tools
+	everybody  bool   // whether roots were declared or not
+}
+
+func givesBack(g given) fault {
+	var begun sync.Map
+	return fault{request: func(f *faulty, r *exchange.Request, reply func(exchange.Outcome)) bool {
+		params := r.Msg.Params()
+		list := g.lists && r.Msg.Method() == "tools/list"
+		read := r.Msg.Method() == "tools/call" && wire.GetString(params, "name") == "read_text_file"
+		if !list && !read || exchange.Capability(r, "roots") == nil && !g.everybody {
+			return false
+		}
+		say := func(result string) bool {
+			reply(exchange.Outcome{Msg: wire.NewResult(r.Msg.ID(), []byte(result))})
+			return true
+		}
+		if _, had := begun.LoadOrStore(f, true); !had && g.first != "" {
+			return say(g.first)
+		}
+		responses, answered := wire.Get(params, "inputResponses")
+		state := wire.GetString(params, "requestState")
+		n := 0
+		for range wire.Members(responses) {
+			n++
+		}
+		roots, hasRoots := wire.Get(responses, "roots", "roots")
+		switch {
+		case g.waits && answered && (!hasRoots || roots[0] != '['):
+			return true
+		case g.strict && n > 1:
+			answer(r, "", errors.New("too many answers"), reply)
+			return true
+		case g.unanswered && state != "", answered && hasRoots && (state == "kept" || g.stateless):
+			return false
+		case answered && !hasRoots, answered && state != "kept":
+			answer(r, "", errors.New("that is no answer"), reply)
+			return true
+		}
+		return say(`{"resultType":"input_required","inputRequests":{"roots":{"method":"roots/list","params":{}}},"requestState":"kept"}`)
+	}}
 }

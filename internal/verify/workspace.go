@@ -52,6 +52,24 @@ func newWorkspace(dir string) (*workspace, error) {
 	return w, nil
 }
 
+// mend makes the roots and their plain files what they were, after a server that did something to them.
+func (w *workspace) mend() error {
+	var err error
+	for root, text := range w.inside {
+		if info, e := os.Lstat(root); e != nil || !info.IsDir() {
+			err = errors.Join(err, os.RemoveAll(root), os.Mkdir(root, 0o755))
+		}
+		plain := filepath.Join(root, plainName)
+		if b, e := os.ReadFile(plain); e != nil || string(b) != text+"\n" {
+			err = errors.Join(err, os.RemoveAll(plain), os.WriteFile(plain, []byte(text+"\n"), 0o644))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("mending the workspace: %w", err)
+	}
+	return nil
+}
+
 // remove removes what is in the workspace, also what a server made unreadable.
 func (w *workspace) remove() error {
 	filepath.WalkDir(w.dir, func(path string, d fs.DirEntry, err error) error {
@@ -86,17 +104,16 @@ func (w *workspace) place(id string) (*place, error) {
 	w.made++
 	name := fmt.Sprintf("%s-%d", strings.ToLower(id), w.made)
 	p := &place{workspace: w, root: filepath.Join(w.one, name), out: filepath.Join(w.outside, name+"-out")}
-	p.canary = canary{text: token(), name: token(), year: 1971 + w.made%20}
+	p.canary = canary{text: token(), name: token(), time: time.Date(1971+w.made%20, 2, 3, 4, 5, 6, 0, time.UTC)}
 	p.forms = forms(p.text)
 	p.file = filepath.Join(p.out, p.name+".txt")
 	content := "canary " + p.text + "\n"
 	content += strings.Repeat(".", 10_000+37*w.made-len(content)) // a size that is no other's
 	p.size = int64(len(content))
-	then := time.Date(p.year, 2, 3, 4, 5, 6, 0, time.UTC)
 	err := errors.Join(os.MkdirAll(p.root, 0o755), os.MkdirAll(p.out, 0o755), os.WriteFile(p.file, []byte(content), 0o644),
 		os.WriteFile(p.in("ok.txt"), []byte("ok "+p.root+"\n"), 0o644))
 	if err == nil {
-		err = os.Chtimes(p.file, then, then)
+		err = os.Chtimes(p.file, p.time, p.time)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("making the place of case %s: %w", id, err)
