@@ -27,12 +27,16 @@ func knownClient(id string) error {
 	if _, ok := clientconf.Lookup(id); ok {
 		return nil
 	}
-	names := clientNames()
-	hint := "there are " + strings.Join(names, ", ")
-	if near, ok := launch.Nearest(id, names); ok {
+	return usageError{withHint(fmt.Errorf("there is no client %q", id), among(id, clientNames()))}
+}
+
+// among is the hint for a word that is none of some.
+func among(word string, words []string) string {
+	hint := "there are " + strings.Join(words, ", ")
+	if near, ok := launch.Nearest(word, words); ok {
 		hint = fmt.Sprintf("did you mean %q? ", near) + hint
 	}
-	return usageError{withHint(fmt.Errorf("there is no client %q", id), hint)}
+	return hint
 }
 
 // printableLines is printable for a text of several lines.

@@ -19,14 +19,13 @@ import (
 // goes to standard error: standard output is the report.
 func (a *app) live(ctx context.Context, m doctor.Machine, files []*clientconf.File) []doctor.Lived {
 	var list []doctor.Lived
-	answers := bufio.NewScanner(a.in)
+	answers := bufio.NewReader(a.in)
 	for _, s := range m.Startables(files) {
 		words := s.Printed()
 		for i, w := range words {
 			words[i] = guard.ShellQuote(w)
 		}
-		fmt.Fprintf(a.err, "Start %s, unconfined and as you? %s [y/N] ", printable(s.Title()), strings.Join(words, " "))
-		if !answers.Scan() || !strings.EqualFold(strings.TrimSpace(answers.Text()), "y") {
+		if !confirm(a.err, answers, fmt.Sprintf("Start %s, unconfined and as you? %s", printable(s.Title()), strings.Join(words, " "))) {
 			fmt.Fprintf(a.err, "not started\n")
 			continue
 		}

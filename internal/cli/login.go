@@ -55,15 +55,16 @@ func (a *app) loginCommand() *cobra.Command {
 say yes. The page is printed; with --browser it is also opened. The tokens are kept in the state directory, for you alone to
 read, and are renewed as long as the authorization server lets that be; ` + "`rootbound run --url URL`" + ` uses them, also one that runs.
 
-Without URL the logins are listed. --forget takes one back.
-
-Exit codes: 0 done, 1 error, 2 wrong usage.`,
+Without URL the logins are listed. --forget takes one back.`,
 		Example: `  rootbound login https://mcp.example.com/mcp
   rootbound login --browser --scope 'files:read' https://mcp.example.com/mcp
   rootbound login --forget https://mcp.example.com/mcp`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
+				if cmd.Flags().NFlag() > 0 {
+					return usageError{withHint(errors.New("which server?"), "write `rootbound login URL`; without URL and flags the logins are listed")}
+				}
 				return a.listLogins()
 			}
 			u, err := config.ParseURL(args[0])

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,13 +16,13 @@ import (
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/clientconf"
 	"github.com/rootbound/rootbound/internal/config"
-	"github.com/rootbound/rootbound/internal/launch"
 )
 
 // belonging is something of ours on this disk.
 type belonging struct {
 	name, what string
 	paths      []string // those that are there
+	dir        string   // our own directory that they lie in, which goes when nothing is left in it
 	named      bool     // only removed by its name, not with --all
 }
 
@@ -50,18 +51,14 @@ Servers that are wrapped stay wrapped: take Rootbound away from them first, with
 }
 
 // belongings are the names of what can be removed, in the order of the list.
-var belongings = []string{"log", "grants", "pins", "consents", "eras", "cache", "trash", "backups", "config", "other"}
+var belongings = []string{"log", "grants", "pins", "consents", "logins", "eras", "cache", "trash", "backups", "config", "other"}
 
 func (a *app) purge(names []string, all, yes bool) error {
 	for _, name := range names {
 		if slices.Contains(belongings, name) {
 			continue
 		}
-		hint := "there are " + strings.Join(belongings, ", ")
-		if near, ok := launch.Nearest(name, belongings); ok {
-			hint = fmt.Sprintf("did you mean %q? ", near) + hint
-		}
-		return usageError{withHint(fmt.Errorf("nothing of ours is called %q", name), hint)}
+		return usageError{withHint(fmt.Errorf("nothing of ours is called %q", name), among(name, belongings))}
 	}
 	list, wrappedIn, err := a.belongings()
 	if err != nil {
@@ -95,7 +92,7 @@ func (a *app) purge(names []string, all, yes bool) error {
 	}
 	answers := bufio.NewReader(a.in)
 	for _, b := range list {
-		if !yes && !a.confirm(answers, b) {
+		if !yes && !confirm(a.out, answers, fmt.Sprintf("Remove %s, %s?", b.name, b.what)) {
 			fmt.Fprintf(a.out, "kept %s\n", b.name)
 			continue
 		}
@@ -104,17 +101,20 @@ func (a *app) purge(names []string, all, yes bool) error {
 				return fmt.Errorf("removing %s: %w", b.name, err)
 			}
 			fmt.Fprintf(a.out, "removed %s\n", printable(path))
-			os.Remove(filepath.Dir(path)) // our own directory, if nothing is left in it
+		}
+		if b.dir != "" {
+			os.Remove(b.dir)
 		}
 	}
 	return nil
 }
 
-func (a *app) confirm(answers *bufio.Reader, b belonging) bool {
-	fmt.Fprintf(a.out, "Remove %s, %s? [y/N] ", b.name, b.what)
+// confirm asks a person, for whom no answer is a no.
+func confirm(out io.Writer, answers *bufio.Reader, question string) bool {
+	fmt.Fprint(out, question+" [y/N] ")
 	line, err := answers.ReadString('\n')
 	if err != nil {
-		fmt.Fprintln(a.out)
+		fmt.Fprintln(out)
 	}
 	answer := strings.ToLower(strings.TrimSpace(line))
 	return answer == "y" || answer == "yes"
@@ -145,7 +145,7 @@ func (a *app) belongings() (list []belonging, wrappedIn []string, err error) {
 	state := filepath.Dir(logs)
 	known := map[string]bool{}
 	in := func(name, what string, files ...string) {
-		b := belonging{name: name, what: what}
+		b := belonging{name: name, what: what, dir: state}
 		for _, f := range files {
 			known[f] = true
 			b.paths = append(b.paths, filepath.Join(state, f))
@@ -156,6 +156,7 @@ func (a *app) belongings() (list []belonging, wrappedIn []string, err error) {
 	in("grants", "what you allowed for later", "grants.json", "grants.lock")
 	in("pins", "what servers say of themselves", "pins.json", "pins-waiting.json", "pins.lock")
 	in("consents", "which directories of a client's list servers may have", "consents.jsonl")
+	in("logins", "tokens for servers on other machines", "logins")
 	in("eras", "which revisions servers speak", "eras.json")
 	if dir, err := os.UserCacheDir(); err == nil {
 		list = append(list, belonging{name: "cache", what: "servers that were installed to be confined", paths: []string{filepath.Join(dir, "rootbound")}})
@@ -172,9 +173,9 @@ func (a *app) belongings() (list []belonging, wrappedIn []string, err error) {
 	}
 	list = append(list, backups)
 	if file, err := a.system().UserFile(); err == nil {
-		list = append(list, belonging{name: "config", what: "your configuration", paths: []string{file}, named: true})
+		list = append(list, belonging{name: "config", what: "your configuration", paths: []string{file}, dir: filepath.Dir(file), named: true})
 	}
-	other := belonging{name: "other", what: "what running guards and other versions keep"}
+	other := belonging{name: "other", what: "what running guards and other versions keep", dir: state}
 	entries, err := os.ReadDir(state)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("looking into the state directory: %w", err)
