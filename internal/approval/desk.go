@@ -93,6 +93,9 @@ func NewDesk(o DeskOptions) *Desk {
 	return &Desk{wait: o.Wait, now: o.Now, kept: map[string]kept{}, asked: map[string][]time.Time{}, changed: make(chan struct{})}
 }
 
+// Wait is how long a question waits.
+func (d *Desk) Wait() time.Duration { return d.wait }
+
 // Ask holds a call until a person answers, time ends or ctx is done. Calls with the same key are one question: one that
 // comes while another waits stands behind it. A no to one is a no to all; a yes for once is for the first of them, and the
 // next is asked about then.

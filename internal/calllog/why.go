@@ -8,7 +8,7 @@ import (
 
 // Story is a call with all that the log says about it.
 type Story struct {
-	// Call is the call's first record.
+	// Call is the call's record; the first about it when it was not decided.
 	Call Entry
 	// Asked are what a person was asked about it, and answered, before it was decided.
 	Asked []Entry
@@ -31,7 +31,7 @@ func Why(entries iter.Seq2[Entry, error], what string, most int) ([]Story, error
 	type run struct {
 		effective []Dir
 		open      map[string]*Story
-		asked     map[string][]Entry // about calls that are not decided yet
+		asked     map[string][]Entry // about calls that are not decided
 	}
 	runs := map[string]*run{}
 	var stories []*Story
@@ -59,7 +59,7 @@ func Why(entries iter.Seq2[Entry, error], what string, most int) ([]Story, error
 			if e.Verdict == Deny && e.Fix != "" && !slices.Contains(story.Allow, e.Fix) { // what was denied in the course of it
 				story.Allow = append(story.Allow, e.Fix)
 			}
-		case e.Kind == Asked, e.Kind == Answered:
+		case e.Kind == Asked, e.Kind == Answered, e.Kind == End && r.asked[e.Call] != nil:
 			r.asked[e.Call] = append(r.asked[e.Call], e)
 		case (e.Kind == Call || e.Kind == Note && e.Verdict == Deny) && (id && e.Call == what || !id && refuses(&e.Record, what)):
 			story = &Story{Call: e, Asked: r.asked[e.Call], Roots: r.effective, Allow: allowing(&e.Record, r.effective)}
@@ -75,6 +75,13 @@ func Why(entries iter.Seq2[Entry, error], what string, most int) ([]Story, error
 			old := stories[0]
 			delete(runs[old.Call.File].open, old.Call.Call)
 			stories = slices.Delete(stories, 0, 1)
+		}
+	}
+	if len(stories) == 0 && id { // it was never decided: it waits, or was cancelled
+		for _, r := range runs {
+			if asked := r.asked[what]; len(asked) > 0 {
+				stories = append(stories, &Story{Call: asked[0], Rest: asked[1:], Roots: r.effective})
+			}
 		}
 	}
 	var out []Story

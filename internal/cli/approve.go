@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rootbound/rootbound/internal/approval"
+	"github.com/rootbound/rootbound/internal/guard"
 	"github.com/rootbound/rootbound/internal/unseen"
 )
 
@@ -28,12 +30,14 @@ func (a *app) approveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "approve [ID]",
 		Short:   "Answer what servers want to do and a person is asked about",
-		GroupID: groupRun,
+		GroupID: groupDecide,
 		Long: `Answer the questions of running guards: calls for which the rules want a yes of a person. With the ID of a call it is
 allowed, once; without one the questions are shown as they come, where the output is a terminal, and else listed.
 
 A yes can be good for more, as far as the rule lets it: for this session (--session), for the same tool beneath a directory
 (--under) or to a host (--host), for some time (--for). Whoever answers first, here or in the client, has answered.
+
+` + "`deny`, `grants`, `pause`, `pins` and `resume` are known without `approve` before them, too." + `
 
 ` + exitCodes,
 		Example: `  rootbound approve
@@ -62,7 +66,7 @@ A yes can be good for more, as far as the rule lets it: for this session (--sess
 	f.StringVar(&y.under, "under", "", "it is good for the same tool beneath `DIR`")
 	f.StringVar(&y.host, "host", "", "it is good for the same tool to `HOST`")
 	f.DurationVar(&y.for_, "for", 0, "how long it is good, such as 30m; at most 720h")
-	cmd.AddCommand(a.listQuestionsCommand(), a.showQuestionCommand(), a.denyCommand(), a.watchCommand(), a.grantsCommand(), a.pauseCommand(true), a.pauseCommand(false))
+	cmd.AddCommand(a.listQuestionsCommand(), a.showQuestionCommand(), a.denyCommand(), a.watchCommand(), a.grantsCommand(), a.pinsCommand(), a.pauseCommand(true), a.pauseCommand(false))
 	return cmd
 }
 
@@ -275,12 +279,37 @@ func (a *app) showQuestion(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprint(a.out, describe(&w.Question, true))
-	return err
+	if _, err := fmt.Fprintln(a.out, describe(&w.Question)); err != nil {
+		return err
+	}
+	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	for _, c := range w.Choices {
+		fmt.Fprintf(t, "  %s\t%s\n", printable(answering(w.ID, c)), printable(c.String()))
+	}
+	return t.Flush()
 }
 
-// describe writes a question for a terminal. With all, the arguments too, as they are.
-func describe(q *approval.Question, all bool) string {
+// answering is the command that gives an answer.
+func answering(id string, c approval.Choice) string {
+	cmd := "rootbound approve " + id
+	switch {
+	case !c.Allow:
+		return "rootbound approve deny " + id
+	case c.Under != "":
+		cmd += " --under " + guard.ShellQuote(c.Under)
+	case c.Host != "":
+		cmd += " --host " + guard.ShellQuote(c.Host)
+	case c.Session:
+		cmd += " --session"
+	}
+	if c.For > 0 {
+		cmd += " --for " + c.For.String()
+	}
+	return cmd
+}
+
+// describe writes a question for a terminal, with its arguments as they are and without the answers to it.
+func describe(q *approval.Question) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { b.WriteString(printable(fmt.Sprintf(format, args...)) + "\n") }
 	line("%s", approval.Line(q.Head, 1000))
@@ -300,21 +329,15 @@ func describe(q *approval.Question, all bool) string {
 			line("%s", approval.Line(strings.TrimSuffix(l, "\n"), 1000))
 		}
 	}
-	if all {
-		b.WriteString("\narguments:\n")
-		var text bytes.Buffer
-		switch {
-		case len(q.Args) == 0 && q.Size > 0:
-			line("  %d bytes, which are too many to show", q.Size)
-		case len(q.Args) > 0 && json.Indent(&text, q.Args, "  ", "  ") == nil:
-			for l := range strings.Lines(unseen.Visible(text.String())) {
-				line("  %s", strings.TrimSuffix(l, "\n"))
-			}
+	b.WriteString("\narguments:\n")
+	var text bytes.Buffer
+	switch {
+	case len(q.Args) == 0 && q.Size > 0:
+		line("  %d bytes, which are too many to show", q.Size)
+	case len(q.Args) > 0 && json.Indent(&text, q.Args, "", "  ") == nil:
+		for l := range strings.Lines(unseen.Visible(text.String())) {
+			line("  %s", strings.TrimSuffix(l, "\n"))
 		}
-	}
-	b.WriteString("\n")
-	for _, c := range q.Choices {
-		line("  %s", c)
 	}
 	return b.String()
 }
@@ -346,7 +369,7 @@ func (a *app) completeGuards(_ *cobra.Command, args []string, _ string) ([]strin
 
 // shortcuts are what is typed often beneath `approve`, by its own name. Help does not list them twice.
 func (a *app) shortcuts() []*cobra.Command {
-	list := []*cobra.Command{a.denyCommand(), a.grantsCommand(), a.pauseCommand(true), a.pauseCommand(false)}
+	list := []*cobra.Command{a.denyCommand(), a.grantsCommand(), a.pinsCommand(), a.pauseCommand(true), a.pauseCommand(false)}
 	for _, cmd := range list {
 		cmd.Hidden = true
 	}

@@ -104,8 +104,10 @@ func (a *app) exit(err error) int {
 
 const (
 	groupRun    = "run"
+	groupDecide = "decide"
 	groupLook   = "look"
-	groupConfig = "configure"
+	groupAdopt  = "adopt"
+	groupMore   = "more"
 )
 
 func (a *app) root() *cobra.Command {
@@ -134,14 +136,18 @@ and see what happened with ` + "`rootbound log`" + `. Without a command it says 
 	})
 	root.AddGroup(
 		&cobra.Group{ID: groupRun, Title: "Run:"},
+		&cobra.Group{ID: groupDecide, Title: "Decide:"},
 		&cobra.Group{ID: groupLook, Title: "Look:"},
-		&cobra.Group{ID: groupConfig, Title: "Configure:"},
+		&cobra.Group{ID: groupAdopt, Title: "Adopt:"},
+		&cobra.Group{ID: groupMore, Title: "More:"},
 	)
-	root.AddCommand(a.runCommand(), a.loginCommand(), a.learnCommand(), a.fsCommand(), a.approveCommand(), a.demoCommand(), a.rootsCommand(), a.configCommand(), a.logCommand(), a.whyCommand(), a.pinsCommand(), a.wrapCommand(), a.unwrapCommand(), a.purgeCommand(), a.doctorCommand(), a.verifyCommand(), a.versionCommand())
-	root.AddCommand(a.policyCommand())
+	root.AddCommand(a.runCommand(), a.fsCommand(), a.loginCommand(), a.demoCommand())
+	root.AddCommand(a.approveCommand(), a.policyCommand(), a.rootsCommand(), a.configCommand())
+	root.AddCommand(a.logCommand(), a.whyCommand(), a.doctorCommand(), a.verifyCommand())
+	root.AddCommand(a.wrapCommand(), a.unwrapCommand(), a.learnCommand(), a.purgeCommand(), a.versionCommand())
 	root.AddCommand(a.shortcuts()...)
-	root.SetHelpCommandGroupID(groupLook)
-	root.SetCompletionCommandGroupID(groupConfig)
+	root.SetHelpCommandGroupID(groupMore)
+	root.SetCompletionCommandGroupID(groupMore)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() { // those of the library do not mind a name that there is not

@@ -25,7 +25,7 @@ func (a *app) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "config",
 		Short:   "Show what is configured, and how to write it",
-		GroupID: groupConfig,
+		GroupID: groupDecide,
 		Args:    onlyCommands,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -157,7 +157,7 @@ func (a *app) rootsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "roots",
 		Short:   "List, add, remove and switch roots, and consent to those of a client",
-		GroupID: groupConfig,
+		GroupID: groupDecide,
 		Long: `List, add, remove and switch the roots of the configuration file. Comments and layout are kept, and running guards
 follow a saved change. What a client opened and no file names is for allow and forget.`,
 		Args: onlyCommands,

@@ -27,7 +27,7 @@ func (a *app) learnCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "learn [flags] -- COMMAND [ARG…]",
 		Short:   "Watch a server while you use it, and propose how to confine it",
-		GroupID: groupRun,
+		GroupID: groupAdopt,
 		Long: `Start the server COMMAND as ` + "`rootbound run`" + ` does, held by nothing and watched, and propose at the end the smallest profile with
 which ` + "`rootbound run --confine`" + ` would have let it do the same: which directories it reads and which it writes, and what it
 reads, writes, runs and reaches besides. Put it into a client's configuration in the place of ` + "`run`" + `, use the server as you

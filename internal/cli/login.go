@@ -50,7 +50,7 @@ func (a *app) loginCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "login [flags] [URL]",
 		Short:   "Log in to a server on another machine, so that `rootbound run --url` may use it",
-		GroupID: groupConfig,
+		GroupID: groupRun,
 		Long: `Log in to the MCP server at URL, by OAuth: it says which authorization server knows you, and that one shows a page on which you
 say yes. The page is printed; with --browser it is also opened. The tokens are kept in the state directory, for you alone to
 read, and are renewed as long as the authorization server lets that be; ` + "`rootbound run --url URL`" + ` uses them, also one that runs.

@@ -60,7 +60,7 @@ func (a *app) waiting() string {
 	case len(list) == 0:
 		return text
 	}
-	return text + "\n" + plural(len(list), "definition that a server changed waits", "definitions that servers changed wait") + " for you: `rootbound pins review`.\n"
+	return text + "\n" + plural(len(list), "definition that a server changed waits", "definitions that servers changed wait") + " for you: `rootbound approve pins review`.\n"
 }
 
 // guards finds the guards that run and log to dir, among all the runs that are logged there.

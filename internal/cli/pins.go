@@ -50,9 +50,8 @@ func (r *running) pins(plan *config.Plan) (pins *pin.Pins, file string, err erro
 func (a *app) pinsCommand() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
-		Use:     "pins",
-		Short:   "Look at what servers say of themselves, and at what changed",
-		GroupID: groupLook,
+		Use:   "pins",
+		Short: "Look at what servers say of themselves, and at what changed",
 		Long: `The first time a server is seen, all that a model reads and a client acts on is pinned: its tools, prompts and resource
 templates, and what it says of itself. What changes in its words later is logged; what changes in its meaning is held, each
 tool for itself, until you have reviewed and accepted it. A running guard follows.`,
@@ -82,9 +81,9 @@ Exit codes: 0 nothing waits, 1 error, 2 wrong usage, 3 something waits.`,
 			Use:   "accept SERVER [NAME…]",
 			Short: "Pin what is held, after it was reviewed",
 			Long: `Pin what is held of a server, all of it or the tools, prompts and templates that are named. Only what was shown by
-` + "`rootbound pins review`" + `, as it is now, is accepted.`,
-			Example: `  rootbound pins review filesystem
-  rootbound pins accept filesystem read_file`,
+` + "`rootbound approve pins review`" + `, as it is now, is accepted.`,
+			Example: `  rootbound approve pins review filesystem
+  rootbound approve pins accept filesystem read_file`,
 			Args:              usageArgs(cobra.MinimumNArgs(1)),
 			ValidArgsFunction: a.completePins(&file, 0),
 			RunE:              func(_ *cobra.Command, args []string) error { return a.acceptPins(file, args) },
@@ -137,7 +136,7 @@ func (a *app) entriesIn(file string, args []string) (s pin.Store, pinned, waitin
 	}
 	pinned, waiting = slices.DeleteFunc(pinned, others), slices.DeleteFunc(waiting, others)
 	if len(args) > 0 && len(pinned)+len(waiting) == 0 {
-		hint := "`rootbound pins list` shows all there is"
+		hint := "`rootbound approve pins list` shows all there is"
 		if near, ok := launch.Nearest(args[0], slices.Compact(names)); ok && near != args[0] {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
@@ -233,7 +232,7 @@ func (a *app) reviewPins(file string, args []string) error {
 	fmt.Fprintln(a.out, "\nTo accept:")
 	for i, e := range waiting {
 		if i == 0 || waiting[i-1].Server != e.Server {
-			fmt.Fprintf(a.out, "  rootbound pins accept %s\n", printable(guard.ShellQuote(e.Server)))
+			fmt.Fprintf(a.out, "  rootbound approve pins accept %s\n", printable(guard.ShellQuote(e.Server)))
 		}
 	}
 	return exitStatus(exitFindings)
@@ -264,7 +263,7 @@ func (a *app) acceptPins(file string, args []string) error {
 		return err
 	}
 	if len(waiting) == 0 {
-		return withHint(fmt.Errorf("nothing of %s waits", strings.Join(quotedAll(args), ", ")), "`rootbound pins list` shows all there is")
+		return withHint(fmt.Errorf("nothing of %s waits", strings.Join(quotedAll(args), ", ")), "`rootbound approve pins list` shows all there is")
 	}
 	var files []string
 	for _, e := range waiting {
@@ -279,7 +278,7 @@ func (a *app) acceptPins(file string, args []string) error {
 		}
 		accepted, err := s.Accept(selects(args))
 		if errors.Is(err, pin.ErrNotReviewed) {
-			return withHint(fmt.Errorf("accepting what %q says of itself: %w", args[0], err), "look at it with `rootbound pins review "+guard.ShellQuote(args[0])+"`")
+			return withHint(fmt.Errorf("accepting what %q says of itself: %w", args[0], err), "look at it with `rootbound approve pins review "+guard.ShellQuote(args[0])+"`")
 		}
 		if err != nil {
 			return err

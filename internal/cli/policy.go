@@ -22,7 +22,7 @@ func (a *app) policyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "policy",
 		Short:   "Check and try the rules that say which calls go",
-		GroupID: groupConfig,
+		GroupID: groupDecide,
 		Long: `Rules in the configuration say which calls of a server go, which are refused, and for which a person is asked. These commands
 say whether they are right, and what they decide.`,
 		Example: `  rootbound policy check

@@ -36,7 +36,7 @@ func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Say which build this is",
-		GroupID: groupLook,
+		GroupID: groupMore,
 		Args:    usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			fmt.Fprintf(a.out, "rootbound %s %s/%s %s\n", version(), runtime.GOOS, runtime.GOARCH, runtime.Version())

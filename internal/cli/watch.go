@@ -329,7 +329,7 @@ func (s *screen) text() string {
 		}
 		body = append(body, "")
 		var detail []string
-		for _, l := range strings.Split(describe(&w.Question, true), "\n") {
+		for _, l := range strings.Split(strings.TrimSuffix(describe(&w.Question), "\n"), "\n") {
 			for _, part := range s.wrap(printable(l)) {
 				switch {
 				case strings.HasPrefix(part, "+") && !strings.HasPrefix(part, "+++"):
@@ -345,7 +345,6 @@ func (s *screen) text() string {
 		for i, c := range w.Choices {
 			choices = append(choices, s.line(fmt.Sprintf("%d  %s", i+1, c)))
 		}
-		detail = detail[:max(0, len(detail)-len(w.Choices)-2)]
 		space := max(1, room-len(body)-len(choices))
 		s.scroll = max(0, min(s.scroll, len(detail)-space))
 		end := min(len(detail), s.scroll+space)

@@ -30,7 +30,7 @@ func (a *app) wrapCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "wrap [CLIENT…]",
 		Short:   "Put Rootbound in front of the servers in the configuration of MCP clients",
-		GroupID: groupConfig,
+		GroupID: groupAdopt,
 		Long: `Put ` + "`rootbound run --`" + ` in front of the servers that the named clients, or with --all those of every client, have
 configured. The rest of an entry stays as it is, and so does every other byte of the file. Unwrapping takes it away again.
 
@@ -61,7 +61,7 @@ func (a *app) unwrapCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "unwrap [CLIENT…]",
 		Short:   "Take Rootbound away from in front of the servers of MCP clients",
-		GroupID: groupConfig,
+		GroupID: groupAdopt,
 		Long: `Take away what ` + "`rootbound wrap`" + `, or you in the same form, put in front of the servers of the named clients, or with --all
 of every client. What was there before is there again, byte for byte; what was changed meanwhile stays. Without --write the
 change is only shown. The copy that wrap left is removed, if there is nothing in it that the file does not say.`,

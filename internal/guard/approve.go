@@ -217,18 +217,18 @@ func (g *Guard) ask(ctx context.Context, r *exchange.Request, c policy.Call, d p
 	}
 	q := a.question()
 	if err := g.opt.Log.Append(&calllog.Record{
-		Kind: calllog.Asked, Session: sessionID(r), Call: trailID(r), Method: r.Msg.Method(), Tool: c.Tool, Verdict: calllog.Ask, Reason: strings.TrimPrefix(a.about()+" — "+q.Why, " — "), Ask: a.digest[:shortDigest],
+		Kind: calllog.Asked, Session: sessionID(r), Call: trailID(r), Method: r.Msg.Method(), Tool: c.Tool, Verdict: calllog.Ask, Reason: strings.TrimPrefix(a.about()+" — "+q.Why, " — "), Fix: d.Change, Ask: a.digest[:shortDigest],
 	}); err != nil {
 		g.deny(r, "log", "nobody was asked, because it could not be logged: "+err.Error(), "", "it could not be logged", reply)
 		return
 	}
 	a.wait = g.wait(ctx, r)
 	if o.Terminal {
-		where := "`rootbound approve`"
+		where := "`rootbound approve` in a terminal"
 		if a.elicits {
 			where += ", or in the client"
 		}
-		g.opt.Warn(fmt.Sprintf("%s (call %s) waits for you: %s", method(r), trailID(r), where))
+		g.opt.Warn(fmt.Sprintf("%s (call %s) waits for you, %v at most: %s; `rootbound why %[2]s` says why", method(r), trailID(r), o.Desk.Wait(), where))
 	}
 	o.Desk.Ask(ctx, approval.Call{Question: q, Key: a.digest + a.there() + a.use.Session, Session: a.use.Session, Asked: a.asked, Answered: a.ended})
 }

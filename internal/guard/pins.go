@@ -75,7 +75,7 @@ func (g *Guard) held(r *exchange.Request, kind pin.Kind, reply func(exchange.Out
 }
 
 // review is the command that shows what is held.
-func (g *Guard) review() string { return "rootbound pins review " + ShellQuote(g.opt.Server) }
+func (g *Guard) review() string { return "rootbound approve pins review " + ShellQuote(g.opt.Server) }
 
 // unavailable says for a model why something is not to be used.
 func unavailable(s pin.Sight) string {
