@@ -356,15 +356,17 @@ func (d *Desk) waiting(session string) int {
 	return n
 }
 
-// rate counts the questions that a session asked within a minute.
+// rate counts the questions that a session asked within a minute. What is older is forgotten, of every session: over HTTP they
+// come and go.
 func (d *Desk) rate(session string, now time.Time) int {
-	recent := slices.DeleteFunc(d.asked[session], func(t time.Time) bool { return now.Sub(t) >= time.Minute })
-	if len(recent) == 0 {
-		delete(d.asked, session)
-	} else {
-		d.asked[session] = recent
+	for s, times := range d.asked {
+		if times = slices.DeleteFunc(times, func(t time.Time) bool { return now.Sub(t) >= time.Minute }); len(times) == 0 {
+			delete(d.asked, s)
+		} else {
+			d.asked[s] = times
+		}
 	}
-	return len(recent)
+	return len(d.asked[session])
 }
 
 // tell wakes whoever watches. The caller holds mu.

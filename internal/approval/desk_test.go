@@ -242,6 +242,21 @@ func TestAClockThatIsSet(t *testing.T) {
 	}
 }
 
+// Of sessions that are gone nothing is left but what holds for a minute.
+func TestSessionsAreForgotten(t *testing.T) {
+	at := time.Now()
+	d, h := NewDesk(DeskOptions{Now: func() time.Time { return at }}), listener()
+	for i := range 100 {
+		c := h.call(fmt.Sprint(i), fmt.Sprint(i))
+		c.Session = fmt.Sprint(i)
+		d.Ask(t.Context(), c)
+		at = at.Add(time.Second)
+	}
+	if n := len(d.asked); n > 60 {
+		t.Errorf("%d sessions are kept", n)
+	}
+}
+
 func TestPause(t *testing.T) {
 	d, h := NewDesk(DeskOptions{}), listener()
 	if d.Hold(t.Context(), h.call("a", "k")) {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/rootbound/rootbound/internal/clientconf"
 	"github.com/rootbound/rootbound/internal/launch"
 )
 
@@ -31,7 +32,7 @@ func (a *app) programPath(given string) (string, error) {
 				err = errors.New("it is no file")
 			}
 		}
-		if err == nil && !isRootbound(path) {
+		if err == nil && !clientconf.IsRootbound(path) {
 			err = errors.New("it has to be called rootbound, by which unwrap knows it")
 		}
 		if err != nil {

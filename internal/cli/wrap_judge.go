@@ -40,7 +40,7 @@ func (c *configured) judge(s *clientconf.Server, o wrapOptions, set roots.Set) v
 		return verdict{server: s, why: "is wrapped"}
 	case target.Guarded:
 		return stays("there is a rootbound in front of it already")
-	case isRootbound(command.Path):
+	case clientconf.IsRootbound(command.Path):
 		return stays("it is Rootbound itself")
 	case s.File.Place.Scope == clientconf.Managed:
 		return stays("the file belongs to who administers this machine")
@@ -82,11 +82,6 @@ func (c *configured) judge(s *clientconf.Server, o wrapOptions, set roots.Set) v
 			client.Name, byHand(command, c.proposal()))
 	}
 	return v
-}
-
-// isRootbound reports whether a program is this one by its name.
-func isRootbound(program string) bool {
-	return launch.Identify(launch.Command{Path: program, Args: []string{"run", "--", "x"}}).Guarded
 }
 
 // judgeRoots decides about a server that gets roots of its own.

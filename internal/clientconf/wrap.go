@@ -42,7 +42,7 @@ func (s *Server) Guard() (g Guard, ok bool) {
 
 // guarded returns which argument is the "--" of a wrapping, or -1.
 func (s *Server) guarded() int {
-	if len(s.Args) < 3 || s.Args[0].Text != "run" || !isRootbound(s.Command.Text) {
+	if len(s.Args) < 3 || s.Args[0].Text != "run" || !IsRootbound(s.Command.Text) {
 		return -1
 	}
 	n := slices.IndexFunc(s.Args, func(t Text) bool { return t.Text == "--" })
@@ -52,7 +52,8 @@ func (s *Server) guarded() int {
 	return n
 }
 
-func isRootbound(program string) bool {
+// IsRootbound reports whether a program is this one by its name.
+func IsRootbound(program string) bool {
 	return launch.Identify(launch.Command{Path: program, Args: []string{"run", "--", "x"}}).Guarded
 }
 
