@@ -137,7 +137,7 @@ func (a *app) verify(ctx context.Context, v verifying) error {
 	}
 	defer t.close()
 	o := v.options(a, t.start, dir)
-	o.Opened = t.opened
+	o.Opened, o.Elsewhere = t.opened, t.remote != nil
 	o.Command, o.Filled, o.Guarded, o.Tools, o.Here = t.words, t.command.UsesRoots(), launch.Identify(t.command).Guarded, tools, t.here
 	report, err := verify.Run(ctx, o)
 	a.progressEnd()

@@ -155,12 +155,14 @@ func min2(a, b Severity) Severity {
 	return order[min(slices.Index(order, a), slices.Index(order, b))]
 }
 
+const plainRead = "a plain read"
+
 // plainly asks for something harmless: a plain file, where one is served.
 func (s *session) plainly() (what string, rep reply) {
 	read, list := s.tools[roleRead], s.tools[roleList]
 	switch {
 	case s.refuses == "" && read != nil:
-		return "a plain read", s.peer.call(read.name, read.arguments(text("path", filepath.Join(s.w.one, plainName))))
+		return plainRead, s.peer.call(read.name, read.arguments(text("path", filepath.Join(s.w.one, plainName))))
 	case s.refuses == "" && list != nil:
 		return "a plain list", s.peer.call(list.name, list.arguments(text("path", s.w.one)))
 	}
@@ -184,7 +186,7 @@ func (s *session) wrong() string {
 		return fmt.Sprintf("%s is refused: %s", what, clip(rep.text()))
 	case rep.took > quick:
 		return fmt.Sprintf("%s took %v", what, rep.took.Round(time.Millisecond))
-	case what == "a plain read" && !bytes.Contains(rep.result, []byte(s.w.inside[s.w.one])):
+	case what == plainRead && !bytes.Contains(rep.result, []byte(s.w.inside[s.w.one])):
 		return "a plain file is read wrongly"
 	}
 	return ""

@@ -82,7 +82,11 @@ func (s *session) questions(own []string) error {
 	if s.tools[roleRead] == nil && s.tools[roleList] == nil {
 		return nil
 	}
-	if err := s.renew("the list of tools"); err != nil || s.gone != "" {
+	if len(own) > 0 { // with which there is no plain file of ours
+		if err := s.again(); err != nil {
+			return err
+		}
+	} else if err := s.renew("the list of tools"); err != nil || s.gone != "" {
 		return err
 	}
 	p, err := s.w.place("Q")
@@ -192,6 +196,9 @@ func (s *session) hide(text string) string { return strings.ReplaceAll(text, s.w
 func (s *session) closes() string {
 	if s.Guarded {
 		return ""
+	}
+	if s.Elsewhere {
+		return "rootbound run --root DIR --url " + strings.Join(s.Command, " ")
 	}
 	return "rootbound run --root DIR -- " + strings.Join(s.Command, " ")
 }

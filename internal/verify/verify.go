@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,8 @@ type Options struct {
 	Command []string
 	// Filled says that the command line holds the roots, so that they hold whatever a client says.
 	Filled bool
+	// Elsewhere says that the server is on another machine: the command is its URL.
+	Elsewhere bool
 	// Guarded says that a guard is part of the command already.
 	Guarded bool
 	// Eras are those that are tried; none is both.
@@ -287,9 +290,18 @@ func (r *run) identify(era exchange.Era, first reply) {
 
 // begin looks what the server answers to something harmless.
 func (s *session) begin() error {
-	_, rep := s.plainly()
-	if len(s.tools) > 0 && !rep.hung && rep.refused() {
-		s.refuses = clip(rep.text())
+	what, rep := s.plainly()
+	if len(s.tools) > 0 && !rep.hung {
+		switch {
+		case rep.refused():
+			s.refuses = clip(rep.text())
+		case what == plainRead && !bytes.Contains(rep.result, []byte(s.w.inside[s.w.one])):
+			if _, rep = s.plainly(); !bytes.Contains(rep.result, []byte(s.w.inside[s.w.one])) {
+				s.refuses = "what it reads is not what is in the file"
+			}
+		}
+	}
+	if s.refuses != "" {
 		s.report.Server.Notes = appendOnce(s.report.Server.Notes,
 			"the server serves nothing of its roots ("+strings.ReplaceAll(s.refuses, s.w.dir, "WORKSPACE")+"): what held may have held for that alone")
 	}
