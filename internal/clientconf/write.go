@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
+
+	"github.com/rootbound/rootbound/internal/statefile"
 )
 
 // ErrChanged is the error of Write for a file that does not hold what was read any more.
@@ -26,12 +27,7 @@ func (d *Draft) Write() error {
 }
 
 func (d *Draft) write() error {
-	path, err := filepath.EvalSymlinks(d.file.Path)
-	if err != nil {
-		return err
-	}
-	info, err := os.Stat(path)
-	if err != nil {
+	if _, err := os.Stat(d.file.Path); err != nil {
 		return err
 	}
 	unlock, err := d.file.lock()
@@ -39,33 +35,13 @@ func (d *Draft) write() error {
 		return err
 	}
 	defer unlock()
-	return replace(path, info, d.Bytes(), func() error {
-		now, err := read(path)
+	return statefile.ReplaceIf(d.file.Path, d.Bytes(), func() error {
+		now, err := read(d.file.Path)
 		if err == nil && !bytes.Equal(now, d.file.src.text) {
 			err = ErrChanged
 		}
 		return err
 	})
-}
-
-// replace puts a text in the place of a file that is there, if still nothing speaks against it.
-func replace(path string, info fs.FileInfo, text []byte, still func() error) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".rootbound-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(text)
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if err = errors.Join(err, tmp.Chmod(info.Mode().Perm()), keepOwner(tmp, info), tmp.Close()); err != nil {
-		return err
-	}
-	if err := still(); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
 }
 
 // Save leaves a copy of the file as it was read beside it, with the same rights. One that is there already stays when keep
@@ -76,7 +52,7 @@ func (f *File) Save(keep bool) error {
 	}
 	info, err := os.Stat(f.Path)
 	if err == nil {
-		err = replace(f.Backup(), info, f.src.text, func() error { return nil })
+		err = statefile.PutLike(f.Backup(), f.src.text, info)
 	}
 	if err != nil {
 		return fmt.Errorf("saving %q: %w", f.Backup(), reason(err))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/splice"
+	"github.com/rootbound/rootbound/internal/statefile"
 	"github.com/rootbound/rootbound/roots"
 )
 
@@ -234,50 +235,18 @@ func (c Change) Write() error {
 }
 
 func (c Change) write() error {
-	path := c.File
-	mode := fs.FileMode(0o600)
-	if c.Before == nil {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	return statefile.ReplaceIf(c.File, c.After, func() error {
+		now, err := os.ReadFile(c.File)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			if c.Before != nil {
+				return ErrChanged
+			}
+		case err != nil:
 			return err
-		}
-	} else {
-		target, err := filepath.EvalSymlinks(path)
-		if err != nil {
-			return err
-		}
-		info, err := os.Stat(target)
-		if err != nil {
-			return err
-		}
-		path, mode = target, info.Mode().Perm()
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".rootbound-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	if err := errors.Join(tmp.Chmod(mode), writeAll(tmp, c.After)); err != nil {
-		return err
-	}
-	now, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if c.Before != nil {
+		case c.Before == nil || !bytes.Equal(now, c.Before):
 			return ErrChanged
 		}
-	case err != nil:
-		return err
-	case c.Before == nil || !bytes.Equal(now, c.Before):
-		return ErrChanged
-	}
-	return os.Rename(tmp.Name(), path)
-}
-
-// writeAll writes, makes durable and closes.
-func writeAll(f *os.File, text []byte) error {
-	_, err := f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
+		return nil
+	})
 }

@@ -1,4 +1,4 @@
-// Package statefile changes files of ours that several processes change: one at a time, and each file as a whole.
+// Package statefile writes a file as a whole, and lets one process at a time change a file of ours that several change.
 //
 //	err := statefile.Locked("/home/me/.local/state/rootbound/pins.lock", func() error {
 //		text, err := os.ReadFile(path)
@@ -8,7 +8,8 @@
 //
 // # Limits
 //
-// The lock is between programs that ask for it. Who opens the file otherwise, such as an editor, is not held back.
+// The lock is between programs that ask for it. Who opens the file otherwise, such as an editor, is not held back; what it
+// writes between the last look (ReplaceIf) and the renaming is lost.
 package statefile
 
 import (
@@ -37,18 +38,28 @@ func Locked(lock string, f func() error) error {
 
 // Replace puts a text in the place of a file, as a whole: who reads it has the old one or the new one. A link leads to the
 // file that is replaced, and a file keeps its mode; a new one is for its user alone.
-func Replace(path string, text []byte) (err error) {
+func Replace(path string, text []byte) error { return ReplaceIf(path, text, nil) }
+
+// ReplaceIf is Replace where nothing speaks against it: still is asked when the text is written, right before it takes its place.
+func ReplaceIf(path string, text []byte, still func() error) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
-	}
-	mode := fs.FileMode(0o600)
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".rootbound-*")
+	was, err := os.Stat(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return put(path, text, was, still)
+}
+
+// PutLike is Replace for a file that is to have the mode of another one, and its owner where we may give it to somebody.
+func PutLike(path string, text []byte, like fs.FileInfo) error { return put(path, text, like, nil) }
+
+func put(path string, text []byte, like fs.FileInfo, still func() error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".rootbound-*") // for its user alone
 	if err != nil {
 		return err
 	}
@@ -61,11 +72,16 @@ func Replace(path string, text []byte) (err error) {
 	if err == nil {
 		err = f.Sync()
 	}
+	if like != nil {
+		err = errors.Join(err, keepOwner(f, like), os.Chmod(f.Name(), like.Mode().Perm()))
+	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	if err = os.Chmod(f.Name(), mode); err != nil {
-		return err
+	if still != nil {
+		if err = still(); err != nil {
+			return err
+		}
 	}
 	return os.Rename(f.Name(), path)
 }

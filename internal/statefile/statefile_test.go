@@ -51,6 +51,45 @@ func TestReplace(t *testing.T) {
 	}
 }
 
+func TestReplaceIf(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	changed := errors.New("it changed")
+	for _, tt := range []struct {
+		text  string
+		still error
+		want  string
+	}{{"first", nil, "first"}, {"second", changed, "first"}, {"third", nil, "third"}} {
+		if err := ReplaceIf(path, []byte(tt.text), func() error { return tt.still }); !errors.Is(err, tt.still) {
+			t.Errorf("got %v, want %v", err, tt.still)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != tt.want {
+			t.Errorf("the file has %q, %v, want %q", got, err, tt.want)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+			t.Errorf("left behind: %v, %v", left, err)
+		}
+	}
+}
+
+func TestPutLike(t *testing.T) {
+	dir := t.TempDir()
+	like, path := filepath.Join(dir, "like"), filepath.Join(dir, "copy")
+	if err := errors.Join(os.WriteFile(like, nil, 0o600), os.Chmod(like, 0o640)); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(like)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := PutLike(path, []byte("text"), info); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := os.Stat(path); err != nil || now.Mode() != info.Mode() || now.Size() != 4 {
+		t.Errorf("the copy is %v, %v", now, err)
+	}
+}
+
 func TestLocked(t *testing.T) {
 	dir := t.TempDir()
 	lock, file := filepath.Join(dir, "state", "lock"), filepath.Join(dir, "count")

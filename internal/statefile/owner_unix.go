@@ -1,6 +1,6 @@
 //go:build unix
 
-package clientconf
+package statefile
 
 import (
 	"io/fs"

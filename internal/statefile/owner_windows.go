@@ -1,4 +1,4 @@
-package clientconf
+package statefile
 
 import (
 	"io/fs"
