@@ -81,3 +81,47 @@ func TestWhatCouldBeForTwoClientsIsForNeither(t *testing.T) {
 		}
 	}
 }
+
+// A server that asks while one request of a client carries a question that nobody answered asks for another one: the work of the
+// first waits for its answer.
+func TestAnUnansweredQuestionHoldsUpNoOther(t *testing.T) {
+	var hub exchange.Caller
+	server := exchange.HandlerFunc(func(_ context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		switch r.Msg.Method() {
+		case exchange.Listen:
+			hub = r.Caller
+		case "initialize":
+			reply(exchange.Result(r, []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`)))
+		case "ping":
+			reply(exchange.Result(r, []byte("{}")))
+		}
+	})
+	session := exchange.NewSession(t.Context())
+	down := bridge.NewDown(server)
+	greeted := make(chan bool)
+	request := func(method string) *exchange.Request {
+		return &exchange.Request{Msg: scan(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s}}`, method, meta)), Era: exchange.Modern, Session: session}
+	}
+	down.Greet(request("server/discover"), func(_ exchange.Outcome, ok bool) { greeted <- ok })
+	if !<-greeted {
+		t.Fatal("the server was not greeted")
+	}
+	asked := map[string]int{}
+	call := func(name string) {
+		r := request("tools/call")
+		r.Caller = asker(func(exchange.Question) { asked[name]++ })
+		down.Handle(t.Context(), r, func(exchange.Outcome) {})
+	}
+	ask := func() {
+		q := exchange.Question{Method: "elicitation/create", Msg: wire.NewRequest([]byte("1"), "elicitation/create", []byte(`{}`)), Params: []byte(`{}`)}
+		hub.Ask(t.Context(), []exchange.Question{q}, func([]exchange.Answer) {})
+	}
+	call("first")
+	ask()
+	call("second")
+	ask()
+	ask() // both wait now, and it is the oldest that asks twice
+	if asked["first"] != 2 || asked["second"] != 1 {
+		t.Errorf("asked were %v", asked)
+	}
+}

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -30,10 +31,11 @@ type Down struct {
 	next exchange.Handler
 
 	mu         sync.Mutex
-	outer      exchange.Caller     // the listen request of a handshake client on the same connection, nil when there is none
-	hears      bool                // the server's edge has our listen request
-	handshake  []byte              // the server's answer to initialize, nil before
-	open       []*exchange.Request // what is not answered yet, the oldest first
+	outer      exchange.Caller           // the listen request of a handshake client on the same connection, nil when there is none
+	hears      bool                      // the server's edge has our listen request
+	handshake  []byte                    // the server's answer to initialize, nil before
+	open       []*exchange.Request       // what is not answered yet, the oldest first
+	asking     map[*exchange.Request]int // how many questions each of them carries
 	listens    []*listen
 	subscribed map[string]int    // resources that the server tells of, and for how many listen requests
 	level      int               // of its log messages, -1 when it was told none
@@ -53,7 +55,7 @@ type settling struct {
 
 // NewDown returns a bridge in front of next.
 func NewDown(next exchange.Handler) *Down {
-	return &Down{next: next, subscribed: map[string]int{}, level: -1}
+	return &Down{next: next, asking: map[*exchange.Request]int{}, subscribed: map[string]int{}, level: -1}
 }
 
 // Attach says who is to be told, too, what belongs to no request: a handshake client on the same connection.
@@ -690,21 +692,22 @@ func (h hub) CanAsk(method string) bool {
 	return d.carrier(method) != nil
 }
 
-// carrier is the oldest open request whose client can be asked method. Requests without a session may be of several clients; a
-// question that could be for two of them is for neither. For roots nobody is asked who could see more than his own.
+// carrier is the oldest open request whose client can be asked method, if possible one that carries no question: that one's work
+// waits for the answer. Requests without a session may be of several clients; a question that could be for two of them is for neither.
+// For roots nobody is asked who could see more than his own.
 func (d *Down) carrier(method string) *exchange.Request {
 	d.mu.Lock()
-	open := slices.Clone(d.open)
+	open, asking := slices.Clone(d.open), maps.Clone(d.asking)
 	d.mu.Unlock()
 	var found *exchange.Request
 	for _, r := range open {
 		switch {
 		case !r.Caller.CanAsk(method):
-		case found != nil:
+		case found != nil && method != "roots/list" && (r.Session == nil || found.Session == nil):
 			return nil
-		case r.Session != nil || method == "roots/list":
+		case asking[r] == 0 && (r.Session != nil || method == "roots/list"):
 			return r
-		default:
+		case found == nil:
 			found = r
 		}
 	}
@@ -749,12 +752,23 @@ func (h hub) Ask(ctx context.Context, qs []exchange.Question, answer func([]exch
 		answer(exchange.ErrorAnswers(1, wire.CodeInvalidParams, "rootbound: the client did not declare that it answers such a question"))
 		return
 	}
+	d.carry(r, 1)
 	r.Caller.Ask(ctx, []exchange.Question{questionDown(q)}, d.reading(q, r.Session, func(a []exchange.Answer) {
+		d.carry(r, -1)
 		if a[0].Result != nil {
 			a[0].Result = wire.DeleteMember(a[0].Result, "resultType")
 		}
 		answer(a)
 	}))
+}
+
+// carry notes that a request carries so many more questions.
+func (d *Down) carry(r *exchange.Request, more int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.asking[r] += more; d.asking[r] == 0 {
+		delete(d.asking, r)
+	}
 }
 
 // unpark gives up a question that was withdrawn before a request could carry it.

@@ -351,7 +351,8 @@ func (s *Server) caller(of string) exchange.Caller {
 }
 
 // carrier returns the caller that can be asked method: that of the request on whose stream the question came, where there is
-// such a stream. The caller holds mu.
+// such a stream. Requests without a session may be of several clients: a question that could be for two of them goes to neither, and
+// is for whoever listens to refuse. The caller holds mu.
 func (s *Server) carrier(method, of string) exchange.Caller {
 	if caller := s.caller(of); caller != nil {
 		if caller.CanAsk(method) {
@@ -362,10 +363,19 @@ func (s *Server) carrier(method, of string) exchange.Caller {
 	if s.listen != nil && s.listen.CanAsk(method) {
 		return s.listen
 	}
-	if p := s.line.Find(func(p *exchange.Pending) bool { return p.Req.Caller.CanAsk(method) }); p != nil {
-		return p.Req.Caller
+	var found exchange.Caller
+	two := s.line.Find(func(p *exchange.Pending) bool {
+		if !p.Req.Caller.CanAsk(method) || found != nil && p.Req.Session != nil {
+			return false
+		}
+		two := found != nil
+		found = p.Req.Caller
+		return two
+	})
+	if two != nil {
+		return s.listen
 	}
-	return nil
+	return found
 }
 
 func (s *Server) refuseQuestion(m *wire.Message, unassociated bool) *wire.Message {
