@@ -192,8 +192,9 @@ func (d *Door) receive(c net.Conn) {
 	c.SetDeadline(time.Now().Add(patience))
 	who, err := visitor(c, d.guards())
 	if err != nil {
-		d.report("somebody who may not answer came to the socket for answers: %v", err)
-		say(c, response{Error: "refused: " + err.Error()})
+		if say(c, response{Error: "refused: " + err.Error()}) == nil { // else it only looked whether somebody is there
+			d.report("somebody who may not answer came to the socket for answers: %v", err)
+		}
 		return
 	}
 	line, err := bufio.NewReader(io.LimitReader(c, maxRequest)).ReadBytes('\n')
@@ -279,13 +280,28 @@ func readCards(dir string) (cards map[string]card, err error) {
 			continue
 		}
 		path := filepath.Join(dir, e.Name())
-		text, err := os.ReadFile(path)
+		text, err := readShort(path)
 		var c card
 		if err == nil && json.Unmarshal(text, &c) == nil && c.PID > 0 && c.Socket != "" {
 			cards[path] = c
 		}
 	}
 	return cards, nil
+}
+
+// maxShort is the longest file of these, in bytes.
+const maxShort = 1 << 20
+
+// readShort reads a file that somebody may have put there: no other than an ordinary one, which nobody waits for.
+func readShort(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular() || info.Size() > maxShort:
+		return nil, fmt.Errorf("%q is no file of at most %d bytes", path, maxShort)
+	}
+	return os.ReadFile(path)
 }
 
 // pausedName is the file that says which guards are paused.
@@ -307,7 +323,7 @@ func (p pauses) of(server string) bool {
 }
 
 func readPauses(dir string) (p pauses, err error) {
-	text, err := os.ReadFile(filepath.Join(dir, pausedName))
+	text, err := readShort(filepath.Join(dir, pausedName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, nil
 	}

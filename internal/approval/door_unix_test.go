@@ -6,9 +6,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -23,6 +26,72 @@ func open(t *testing.T, dir, server string) (*Desk, *Door) {
 	t.Cleanup(func() { door.Close() })
 	return d, door
 }
+
+// What is no file, where guards say where they are, holds nobody up: neither who answers nor a guard. A pause that cannot be
+// read is one, and grants that cannot are none.
+func TestNobodyWaitsForWhatIsNoFile(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	desk, _ := open(t, dir, "files")
+	for _, name := range []string{"1-card.json", pausedName, "grants.json"} {
+		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	guards, err := Find(dir)
+	if err != nil || len(guards) != 1 {
+		t.Fatalf("%v, %v", guards, err)
+	}
+	if _, err := guards[0].do(t.Context(), request{Do: "look"}); err != nil {
+		t.Error(err)
+	}
+	if !desk.Paused() {
+		t.Error("calls go on")
+	}
+	if _, found, err := NewGrants(Store{Path: filepath.Join(dir, "grants.json")}).Find(Use{}, time.Now()); found || err == nil {
+		t.Errorf("found %v, %v", found, err)
+	}
+}
+
+// Who may not answer is told of, and who only looked whether somebody is there, and went, is not.
+func TestWhoOnlyLooksIsNotReported(t *testing.T) {
+	dir := t.TempDir()
+	text, err := json.Marshal(card{Server: "other", PID: os.Getppid(), Socket: "nowhere"}) // so this process descends from a guard
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "1-other.json"), text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, stays := range []bool{false, true} {
+		told := 0
+		d := &Door{dir: dir, token: "t", desk: NewDesk(DeskOptions{}), report: func(string, ...any) { told++ }}
+		there, err := net.Dial("unix", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !stays {
+			there.Close()
+		}
+		here, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.receive(here)
+		here.Close()
+		there.Close()
+		if want := stays && refusesDescendants(); (told > 0) != want {
+			t.Errorf("stays %v: it is told %d times", stays, told)
+		}
+	}
+}
+
+// refusesDescendants reports whether on this system a guard knows what descends from it.
+func refusesDescendants() bool { return runtime.GOOS == "linux" || runtime.GOOS == "darwin" }
 
 func TestAPersonAnswersOverTheSocket(t *testing.T) {
 	ctx := t.Context()

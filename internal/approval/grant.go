@@ -127,15 +127,23 @@ type grantFile struct {
 
 // Grants returns what is in the file, also what has ended.
 func (s Store) Grants() ([]Grant, error) {
-	text, err := os.ReadFile(s.Path)
+	info, err := os.Stat(s.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("reading grants: %w", err)
-	}
-	if info, err := os.Stat(s.Path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0 {
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("reading grants: %q is no ordinary file: remove it", s.Path)
+	case runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0:
 		return nil, fmt.Errorf("reading grants: %q may be written by others: make it yours alone with chmod 600", s.Path)
+	}
+	text, err := os.ReadFile(s.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // taken away meanwhile
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading grants: %w", err)
 	}
 	var f grantFile
 	if err := json.Unmarshal(text, &f); err != nil {
