@@ -71,7 +71,14 @@ func (g *Guard) approveStage(next exchange.Handler) exchange.Handler {
 			return
 		}
 		if desk := g.opt.Approval.Desk; desk != nil && desk.Paused() {
-			g.hold(ctx, r, next, reply)
+			g.hold(ctx, r, reply, func() {
+				c, inside := g.again(r)
+				if !inside {
+					g.deny(r, codePaused, "calls were paused, and what it names lies outside the roots now", "", "what it names is outside the directories that are open now", reply)
+					return
+				}
+				g.approve(ctx, c, next, reply)
+			})
 			return
 		}
 		g.approve(ctx, r, next, reply)
@@ -87,8 +94,8 @@ func acts(method string) bool {
 	return false
 }
 
-// hold keeps a call until the guard goes on, or somebody lets it through or refuses it.
-func (g *Guard) hold(ctx context.Context, r *exchange.Request, next exchange.Handler, reply func(exchange.Outcome)) {
+// hold keeps a call until the guard goes on, or somebody lets it through: then it does goOn. Or somebody refuses it.
+func (g *Guard) hold(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome), goOn func()) {
 	w := g.wait(ctx, r)
 	held := g.opt.Approval.Desk.Hold(ctx, approval.Call{
 		Question: approval.Question{
@@ -104,12 +111,7 @@ func (g *Guard) hold(ctx context.Context, r *exchange.Request, next exchange.Han
 					reply(exchange.Cancelled)
 				case a.Allow:
 					r.Trail.Begun = g.opt.Now()
-					c, inside := g.again(r)
-					if !inside {
-						g.deny(r, codePaused, "calls were paused, and what it names lies outside the roots now", "", "what it names is outside the directories that are open now", reply)
-						return
-					}
-					g.approve(ctx, c, next, reply)
+					goOn()
 				case a.Road == approval.Flooded:
 					g.deny(r, codePaused, "calls are paused, and too many wait", "", "calls are paused, and too many wait already", reply)
 				default:
@@ -120,7 +122,7 @@ func (g *Guard) hold(ctx context.Context, r *exchange.Request, next exchange.Han
 	})
 	if !held { // it goes on, as of now
 		w.over()
-		g.approve(ctx, r, next, reply)
+		goOn()
 	}
 }
 
@@ -351,12 +353,19 @@ func (a *asking) finish(answer approval.Answer) {
 	if !a.answered(answer) {
 		return
 	}
-	if answer.Allow && a.ctx.Err() == nil {
-		a.remember(answer)
-		a.run(answer, "")
-		return
+	switch {
+	case !answer.Allow || a.ctx.Err() != nil:
+		a.refused(answer)
+	case answer.Road != approval.ByTerminal && a.g.opt.Approval.Desk.Paused(): // a client may let something else answer
+		a.g.hold(a.ctx, a.r, a.reply, func() { a.goOn(answer) })
+	default:
+		a.goOn(answer)
 	}
-	a.refused(answer)
+}
+
+func (a *asking) goOn(answer approval.Answer) {
+	a.remember(answer)
+	a.run(answer, "")
 }
 
 // answered logs an answer. What cannot be logged is a no.

@@ -841,6 +841,28 @@ func TestPause(t *testing.T) {
 	}
 }
 
+// What a client answers while everything is paused is held as well: it may let something else answer than a person.
+func TestPauseWhileAClientIsAsked(t *testing.T) {
+	for _, era := range []exchange.Era{exchange.Legacy, exchange.Modern} {
+		a := newAsked(t, policy.Never, nil)
+		c := a.connect(era, canAsk)
+		c.call("write_file", `{}`)
+		_, _, answer := c.elicited()
+		a.desk.Pause(true)
+		answer(`{"action":"accept","content":{"decision":"allow once"}}`)
+		for q := a.waits(); !q.Paused; q = a.waits() {
+			time.Sleep(time.Millisecond)
+		}
+		if a.runs() != 0 {
+			t.Errorf("%v: it ran while everything was paused", era)
+		}
+		a.desk.Pause(false)
+		if got := c.done(); got != "done" || a.runs() != 1 {
+			t.Errorf("%v: the model reads %q, and it ran %d times", era, got, a.runs())
+		}
+	}
+}
+
 // A stateless server may give back what a person allowed. Its retry is the same call, and nobody is asked again; another
 // guard does not know it.
 func TestTheServersOwnQuestionsComeAfterAYes(t *testing.T) {
