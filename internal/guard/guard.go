@@ -156,7 +156,7 @@ func New(o Options) *Guard {
 
 // Wrap puts the stages in front of server.
 func (g *Guard) Wrap(server exchange.Handler) exchange.Handler {
-	return g.checked(exchange.Chain(g.checked(server), g.logStage, g.rootsStage, g.alwaysAskStage, g.toolsStage, g.pathsStage, g.approveStage, g.pinsStage, g.resultsStage, g.gate))
+	return g.checked(exchange.Chain(g.checked(server), g.logStage, g.rootsStage, g.toolsStage, g.pathsStage, g.approveStage, g.pinsStage, g.resultsStage, g.gate))
 }
 
 // WrapContained is Wrap for a server of ours that reaches nothing outside the roots of a request: its paths are judged
@@ -164,7 +164,7 @@ func (g *Guard) Wrap(server exchange.Handler) exchange.Handler {
 func (g *Guard) WrapContained(server exchange.Handler) exchange.Handler {
 	g.contained = true
 	g.means, _ = server.(means)
-	return g.checked(exchange.Chain(g.checked(server), g.logStage, g.rootsStage, g.alwaysAskStage, g.toolsStage, g.approveStage, g.containedGate, g.againStage, g.resultsStage))
+	return g.checked(exchange.Chain(g.checked(server), g.logStage, g.rootsStage, g.toolsStage, g.approveStage, g.containedGate, g.againStage, g.resultsStage))
 }
 
 // checked holds a handler to one reply; a second one goes nowhere and is told.

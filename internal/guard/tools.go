@@ -92,8 +92,11 @@ func (l *toolList) all() []policy.Tool {
 	return list
 }
 
+// metaInteraction marks a tool for which a client that knows the mark asks a person itself. It asks nobody and answers nothing.
+const metaInteraction = "anthropic/requiresUserInteraction"
+
 // toolsStage learns from the server's lists what policy has to know of its tools, tells of rules that are for none of them,
-// and tells the client what is believed of them, where that is asked for.
+// and tells the client what is believed of them, and for which a person is asked, where that is asked for.
 func (g *Guard) toolsStage(next exchange.Handler) exchange.Handler {
 	return exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
 		p := g.policy.Load()
@@ -132,7 +135,7 @@ func (g *Guard) listed(cursor string, m *wire.Message, p *Policy) *wire.Message 
 		}
 	}
 	done := g.tools.learn(cursor, page, wire.GetString(m.Result(), "nextCursor") != "")
-	if p.PublishAnnotations {
+	if p.PublishAnnotations || g.opt.Approval.AlwaysAsk && p.Rules != nil {
 		m = g.published(m, items, p, page)
 	}
 	if done {
@@ -141,26 +144,31 @@ func (g *Guard) listed(cursor string, m *wire.Message, p *Policy) *wire.Message 
 	return m
 }
 
-// published is a page of tools with the annotations that policy believes. What the server says goes to the log.
+// published is a page of tools as the client is to have it: with the annotations that policy believes, and with the mark of those
+// that it asks for. What the server says in its annotations goes to the log.
 func (g *Guard) published(m *wire.Message, items []byte, p *Policy, page map[string]listedTool) *wire.Message {
 	out := []byte{'['}
-	var changed []string
+	changed := false
 	for item := range wire.Items(items) {
 		name := wire.GetString(item, "name")
 		if t, ok := page[name]; ok {
 			effect, _ := g.effect(p, name)
 			worst := p.Rules.Worst(policy.Call{Server: g.opt.Server, Tool: name, Effect: effect})
-			want := believed(t.annotations, effect, worst)
-			if string(want) != string(t.annotations) {
-				said := string(t.annotations)
-				if said == "" {
-					said = "none"
+			if p.PublishAnnotations {
+				if want := believed(t.annotations, effect, worst); string(want) != string(t.annotations) {
+					said := string(t.annotations)
+					if said == "" {
+						said = "none"
+					}
+					g.noteOnce(codePolicy, fmt.Sprintf("the client is told of the annotations of %q: %s instead of %s", name, want, said))
+					item, changed = wire.SetMember(item, want, "annotations"), true
 				}
-				changed = append(changed, fmt.Sprintf("%q: %s instead of %s", name, want, said))
-				item = wire.SetMember(item, want, "annotations")
+				t.shown = effect == policy.Read && worst == policy.Allow
+				page[name] = t
 			}
-			t.shown = effect == policy.Read && worst == policy.Allow
-			page[name] = t
+			if g.opt.Approval.AlwaysAsk && worst == policy.Ask {
+				item, changed = wire.SetMember(item, []byte("true"), "_meta", metaInteraction), true
+			}
 		}
 		if len(out) > 1 {
 			out = append(out, ',')
@@ -168,11 +176,8 @@ func (g *Guard) published(m *wire.Message, items []byte, p *Policy, page map[str
 		out = append(out, item...)
 	}
 	g.tools.show(page)
-	if len(changed) == 0 {
+	if !changed {
 		return m
-	}
-	for _, c := range changed {
-		g.noteOnce(codePolicy, "the client is told of the annotations of "+c)
 	}
 	return m.WithResult(wire.SetMember(m.Result(), append(out, ']'), "tools"))
 }
