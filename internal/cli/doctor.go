@@ -124,7 +124,7 @@ func (a *app) doctor(ctx context.Context, o doctorOptions) error {
 	if err != nil {
 		return err
 	}
-	report := doctor.ExamineFiles(m, files)
+	report := doctor.Examine(m, files)
 	if o.live {
 		report.AddLive(a.live(ctx, m, files))
 	}
@@ -185,7 +185,7 @@ func (a *app) mend(m doctor.Machine, files []*clientconf.File, r *doctor.Report,
 		if _, files, err = a.machine(o); err != nil {
 			return nil, err
 		}
-		r = doctor.ExamineFiles(m, files)
+		r = doctor.Examine(m, files)
 	}
 }
 

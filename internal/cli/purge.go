@@ -32,7 +32,7 @@ func (a *app) purgeCommand() *cobra.Command {
 		Use:     "purge [NAME…]",
 		Short:   "List what Rootbound keeps on this disk, and remove what you confirm",
 		GroupID: groupAdopt,
-		Long: `List what Rootbound keeps: the log, grants, pins, consents, caches, the trash of its filesystem server in directories that the
+		Long: `List what Rootbound keeps: the log, grants, pins, consents, logins, caches, the trash of its filesystem server in directories that the
 log or the configuration names, copies of clients' files, and its configuration. What is named, or with --all everything but
 the configuration, is removed after a question for each; with --yes without one. A trash holds files of yours that were deleted.
 

@@ -38,7 +38,7 @@ func (a *app) symptom(s doctor.Symptom, flag, server string) error {
 		return err
 	}
 	p := &doctor.Printer{W: a.out, Color: a.color(), Home: m.Host.Home}
-	return p.Explanation(doctor.Explain(s, doctor.ExamineFiles(m, files), ran, server))
+	return p.Explanation(doctor.Explain(s, doctor.Examine(m, files), ran, server))
 }
 
 // lastRuns reads the last run of each server.

@@ -142,15 +142,18 @@ func (r *resolver) confine() error {
 	if p.Confine.Value {
 		return nil
 	}
-	for name, s := range map[string]Origin{
-		"net": p.Net.Origin, "allow_read": p.AllowRead.Origin, "allow_write": p.AllowWrite.Origin, "allow_run": p.AllowRun.Origin,
-		"allow_env": p.AllowEnv.Origin, "allow_unix": p.AllowUnix.Origin,
+	for _, s := range []struct {
+		name string
+		Origin
+	}{
+		{"net", p.Net.Origin}, {"allow_read", p.AllowRead.Origin}, {"allow_write", p.AllowWrite.Origin}, {"allow_run", p.AllowRun.Origin},
+		{"allow_env", p.AllowEnv.Origin}, {"allow_unix", p.AllowUnix.Origin},
 	} {
 		if strings.HasPrefix(s.Word, "--") {
 			return fmt.Errorf("%s is for a server that is confined: give --confine too", s.Word)
 		}
 		if s.File != "" && s.File != r.managedFile() {
-			r.note("%s: %s has no effect without confine", s, name)
+			r.note("%s: %s has no effect without confine", s.Origin, s.name)
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,6 +16,19 @@ import (
 type decoder struct {
 	file   *File
 	faults []error
+}
+
+// newDecoder reads the grammar of a text.
+func newDecoder(path string, text []byte) (*decoder, error) {
+	doc, err := splice.Parse(text, grammar(path, text))
+	if err != nil {
+		var se *splice.Error
+		if errors.As(err, &se) {
+			return nil, &Error{File: path, Pos: se.Pos, Msg: se.Msg}
+		}
+		return nil, err
+	}
+	return &decoder{file: &File{Path: path, doc: doc}}, nil
 }
 
 func (d *decoder) at(p splice.Pos) Origin { return Origin{File: d.file.Path, Pos: p} }

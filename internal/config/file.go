@@ -168,19 +168,13 @@ func reason(err error) error {
 // Parse reads the text of a file. Path is absolute; it is for errors, for the grammar (TOML unless it ends in .json or .jsonc, or the
 // text begins with a brace), and to find what is written relative to it. The error holds every fault: each is an *Error.
 func Parse(path string, text []byte) (*File, error) {
-	doc, err := splice.Parse(text, grammar(path, text))
+	d, err := newDecoder(path, text)
 	if err != nil {
-		var se *splice.Error
-		if errors.As(err, &se) {
-			return nil, &Error{File: path, Pos: se.Pos, Msg: se.Msg}
-		}
 		return nil, err
 	}
-	f := &File{Path: path, doc: doc}
-	d := &decoder{file: f}
-	root := doc.Root()
+	f, root := d.file, d.file.doc.Root()
 	if d.want(root, splice.ObjectKind) {
-		switch f.form = formOf(doc); f.form {
+		switch f.form = formOf(f.doc); f.form {
 		case ours:
 			decode(d, root, fileKeys, f)
 		default:

@@ -40,19 +40,15 @@ func LoadTests(path string) ([]Test, error) {
 
 // ParseTests reads the text of a file of tests, in the grammars of a configuration. The error holds every fault.
 func ParseTests(path string, text []byte) ([]Test, error) {
-	doc, err := splice.Parse(text, grammar(path, text))
+	d, err := newDecoder(path, text)
 	if err != nil {
-		var se *splice.Error
-		if errors.As(err, &se) {
-			return nil, &Error{File: path, Pos: se.Pos, Msg: se.Msg}
-		}
 		return nil, err
 	}
-	d := &decoder{file: &File{Path: path, doc: doc}}
 	var t Tests
-	decode(d, doc.Root(), testsKeys, &t)
+	root := d.file.doc.Root()
+	decode(d, root, testsKeys, &t)
 	if len(t.Tests) == 0 && len(d.faults) == 0 {
-		d.fault(doc.Root().Pos, "there is no test in it: a test is a table [[test]]")
+		d.fault(root.Pos, "there is no test in it: a test is a table [[test]]")
 	}
 	if err := errors.Join(d.faults...); err != nil {
 		return nil, err

@@ -1,13 +1,14 @@
 // Package doctor judges the configurations of MCP clients: what each server may touch, and what is wrong.
 //
-//	report := doctor.Examine(doctor.Machine{Host: host, Lookup: os.LookupEnv})
+//	m := doctor.Machine{Host: host}
+//	report := doctor.Examine(m, doctor.Files(m))
 //	for _, f := range report.Findings {
 //		fmt.Println(f.ID, f.Severity, f.File, f.Line, f.Message)
 //	}
 //
 // What can be found is in one table, Kinds; docs/doctor.md has it for people. A finding has a place, one sentence of what
 // is wrong, one of what comes of it, and one of what to write instead. Of some kinds there is also an edit that mends it
-// (Report.Fixes); nothing is written without it being asked for.
+// (Fixes); nothing is written without it being asked for.
 //
 // Nothing that is found in a file is executed. What is printed are names, places, directories and packages; values of
 // environment variables, headers and arguments are not.

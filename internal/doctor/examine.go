@@ -34,11 +34,8 @@ func Files(m Machine, clients ...string) []*clientconf.File {
 	})
 }
 
-// Examine finds and judges the files of m.
-func Examine(m Machine, clients ...string) *Report { return ExamineFiles(m, Files(m, clients...)) }
-
-// ExamineFiles judges files that were read.
-func ExamineFiles(m Machine, files []*clientconf.File) *Report {
+// Examine judges files that were read.
+func Examine(m Machine, files []*clientconf.File) *Report {
 	x := &examiner{m: m, files: files, report: &Report{}}
 	for _, f := range files {
 		if f.Place.Role == clientconf.Presence {
@@ -270,7 +267,7 @@ func shorten(path, home string) string {
 	return path
 }
 
-// FilesOf reads one file as that of a client, for ExamineFiles. For cc-switch it is the client whose file has that name.
+// FilesOf reads one file as that of a client, for Examine. For cc-switch it is the client whose file has that name.
 func FilesOf(m Machine, client, path string) ([]*clientconf.File, error) {
 	c, ok := clientconf.Lookup(client)
 	if !ok {

@@ -93,7 +93,7 @@ func fix(m Machine, files []*clientconf.File, f *clientconf.File, r *Report) (Am
 	a.Draft = draft
 	mended := with(files, f, text)
 	now := mended[slices.Index(files, f)]
-	for _, g := range ExamineFiles(m, mended).Findings { // roots that are mended can be moved
+	for _, g := range Examine(m, mended).Findings { // roots that are mended can be moved
 		if g.migrate == nil || g.File != f.Path || g.Client != f.Client.ID {
 			continue
 		}
@@ -134,7 +134,7 @@ func check(m Machine, files []*clientconf.File, f *clientconf.File, text []byte,
 		left[g.Client+"\x00"+g.File+"\x00"+g.Server+"\x00"+g.ID]++
 	}
 	dead := f.Dead()
-	for _, g := range ExamineFiles(m, with(files, f, text)).Findings {
+	for _, g := range Examine(m, with(files, f, text)).Findings {
 		key := g.Client + "\x00" + g.File + "\x00" + g.Server + "\x00" + g.ID
 		if left[key]--; left[key] < 0 && !dead && g.File == f.Path { // a file that could not be read has more to it
 			return fmt.Errorf("%q is not edited: the edit would bring %s, %s", f.Path, g.ID, g.What)

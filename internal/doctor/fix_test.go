@@ -28,7 +28,7 @@ func TestMended(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := ExamineFiles(m, files)
+		r := Examine(m, files)
 		list, _ := Fixes(m, files, r)
 		for _, a := range list {
 			text := a.Draft.Bytes()
@@ -36,7 +36,7 @@ func TestMended(t *testing.T) {
 				t.Errorf("%s: the last line end is gone", s.name)
 			}
 			got.Files = append(got.Files, txtar.File{Name: s.name, Data: text})
-			again := ExamineFiles(m, []*clientconf.File{a.File.With(text)})
+			again := Examine(m, []*clientconf.File{a.File.With(text)})
 			for _, f := range a.Mends {
 				mended[f.ID] = true
 				if n, now := count(r, f.ID), count(again, f.ID); now >= n {
@@ -44,7 +44,7 @@ func TestMended(t *testing.T) {
 				}
 			}
 			files[len(files)-1] = a.File.With(text)
-			if more, _ := Fixes(m, files, ExamineFiles(m, files)); len(more) > 0 && !a.File.Dead() {
+			if more, _ := Fixes(m, files, Examine(m, files)); len(more) > 0 && !a.File.Dead() {
 				t.Errorf("%s: a second time there is more to mend: %v", s.name, more[0].Mends)
 			}
 		}
@@ -120,7 +120,7 @@ func TestMendsLeaveTheRest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list, _ := Fixes(m, files, ExamineFiles(m, files))
+		list, _ := Fixes(m, files, Examine(m, files))
 		got := ""
 		if len(list) > 0 {
 			got = string(list[0].Draft.Bytes())
@@ -142,7 +142,7 @@ func TestTwoMendsOfOneValue(t *testing.T) {
 	rounds := 0
 	for ; rounds < 5; rounds++ {
 		files := []*clientconf.File{f}
-		list, errs := Fixes(m, files, ExamineFiles(m, files))
+		list, errs := Fixes(m, files, Examine(m, files))
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
@@ -169,7 +169,7 @@ func FuzzExamine(f *testing.F) {
 		file := clientconf.ParseAs(c, "/"+name, text)
 		m := elsewhere()
 		files := []*clientconf.File{file}
-		r := ExamineFiles(m, files)
+		r := Examine(m, files)
 		lines := strings.Count(string(text), "\n") + 1
 		for _, f := range r.Findings {
 			if f.Line < 1 || f.Line > lines || f.Column < 1 {

@@ -83,7 +83,7 @@ func home(t testing.TB) Machine {
 func TestHome(t *testing.T) {
 	m := home(t)
 	before := tree(t, m.Host.Home)
-	r := Examine(m)
+	r := Examine(m, Files(m))
 	var missing []string
 	for _, c := range clientconf.Clients() {
 		if c.ID != "cc-switch" && !slices.ContainsFunc(r.clients, func(f clientFacts) bool { return f.id == c.ID }) {
@@ -97,7 +97,7 @@ func TestHome(t *testing.T) {
 	if err := r.WriteJSON(&first); err != nil {
 		t.Fatal(err)
 	}
-	if err := Examine(m).WriteJSON(&second); err != nil {
+	if err := Examine(m, Files(m)).WriteJSON(&second); err != nil {
 		t.Fatal(err)
 	}
 	if first.String() != second.String() {
@@ -138,7 +138,7 @@ func tree(t *testing.T, dir string) string {
 func BenchmarkExamine(b *testing.B) {
 	m := home(b)
 	for b.Loop() {
-		if r := Examine(m); len(r.Findings) == 0 {
+		if r := Examine(m, Files(m)); len(r.Findings) == 0 {
 			b.Fatal("nothing is found")
 		}
 	}
@@ -155,7 +155,7 @@ func TestLargeFiles(t *testing.T) {
 		`{"mcpServers": {"f": {"command": "a"}}, "servers": {` + strings.TrimSuffix(servers, ", ") + `}}`,
 	} {
 		c, _ := clientconf.Lookup("claude-code")
-		r := ExamineFiles(elsewhere(), []*clientconf.File{clientconf.ParseAs(c, "/srv/.mcp.json", []byte(text))})
+		r := Examine(elsewhere(), []*clientconf.File{clientconf.ParseAs(c, "/srv/.mcp.json", []byte(text))})
 		if n := len(r.Findings); n == 0 || n > most {
 			t.Errorf("%d findings", n)
 		}
@@ -182,7 +182,7 @@ func TestTwoPlaces(t *testing.T) {
 		}
 	}
 	m := Machine{Host: clientconf.Host{Home: dir, OS: "windows"}}
-	r := Examine(m)
+	r := Examine(m, Files(m))
 	if diff := cmp.Diff([]string{"FILE-LEGACY"}, ids(r)); diff != "" {
 		t.Fatalf("findings (-want +got):\n%s", diff)
 	}

@@ -92,7 +92,7 @@ func examineFile(m Machine, client, path string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ExamineFiles(m, files), nil
+	return Examine(m, files), nil
 }
 
 func ids(r *Report) []string {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
-	"github.com/rootbound/rootbound/internal/clientconf"
 )
 
 // The secrets are where people put them, under names that say so and under names that do not.
@@ -60,7 +59,7 @@ func TestNoSecretIsPrinted(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r := ExamineFiles(m, files)
+				r := Examine(m, files)
 				if len(r.Findings) == 0 {
 					t.Error("nothing is found")
 				}
@@ -162,7 +161,7 @@ func TestFormats(t *testing.T) {
 
 // A report of nothing is still one.
 func TestNothing(t *testing.T) {
-	r := Examine(Machine{Host: clientconf.Host{Home: t.TempDir(), OS: "linux"}})
+	r := Examine(Machine{}, nil)
 	var out strings.Builder
 	if err := r.WriteJSON(&out); err != nil {
 		t.Fatal(err)

@@ -96,7 +96,8 @@ func TestTogether(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r := Examine(Machine{Host: clientconf.Host{Home: home, Project: project, OS: "linux", Env: func(string) string { return "" }}})
+			m := Machine{Host: clientconf.Host{Home: home, Project: project, OS: "linux", Env: func(string) string { return "" }}}
+			r := Examine(m, Files(m))
 			var got []string
 			for _, f := range r.Findings {
 				got = append(got, strings.TrimSpace(f.Client+" "+f.ID+" "+f.Server))
