@@ -327,6 +327,41 @@ func TestWhy(t *testing.T) {
 	}
 }
 
+// TestWhyAsked is the question of a person who was asked, or would have been.
+func TestWhyAsked(t *testing.T) {
+	dir := t.TempDir()
+	now := someTime
+	log := create(t, dir, "s", &now)
+	asked := func(id string) Record {
+		return Record{Kind: Asked, Call: id, Tool: "write", Verdict: Ask, Reason: "it writes", Fix: "a rule\nanother"}
+	}
+	answered := func(id, why string) Record {
+		return Record{Kind: Answered, Call: id, Tool: "write", Verdict: Deny, Reason: why}
+	}
+	end := func(id string) Record { return Record{Kind: End, Call: id, Tool: "write", Outcome: "cancelled"} }
+	appendAll(t, log,
+		asked("c00001"), // waits
+		asked("c00002"), answered("c00002", "cancelled"), end("c00002"),
+		asked("c00003"), answered("c00003", "no"), Record{Kind: Call, Call: "c00003", Tool: "write", Verdict: Deny, Reason: "no"}, end("c00003"),
+	)
+	for id, want := range map[string]struct {
+		kind        Kind
+		asked, rest int
+	}{"c00001": {Asked, 0, 0}, "c00002": {Asked, 0, 2}, "c00003": {Call, 2, 1}} {
+		stories, err := Why(ReadDir(dir, Filter{}), id, 5)
+		if err != nil || len(stories) != 1 {
+			t.Fatalf("why %s: %d stories, %v", id, len(stories), err)
+		}
+		s := stories[0]
+		if s.Call.Call != id || s.Call.Kind != want.kind || len(s.Asked) != want.asked || len(s.Rest) != want.rest {
+			t.Errorf("why %s: %v with %d before and %d then, want %v with %d and %d", id, s.Call.Kind, len(s.Asked), len(s.Rest), want.kind, want.asked, want.rest)
+		}
+		if diff := cmp.Diff([]string{"a rule", "another"}, s.Allow); diff != "" {
+			t.Errorf("why %s: what would allow it (-want +got):\n%s", id, diff)
+		}
+	}
+}
+
 // TestFetchedAfter is the question people ask: was the list fetched after it changed?
 func TestFetchedAfter(t *testing.T) {
 	dir := t.TempDir()

@@ -63,6 +63,9 @@ func Why(entries iter.Seq2[Entry, error], what string, most int) ([]Story, error
 			r.asked[e.Call] = append(r.asked[e.Call], e)
 		case (e.Kind == Call || e.Kind == Note && e.Verdict == Deny) && (id && e.Call == what || !id && refuses(&e.Record, what)):
 			story = &Story{Call: e, Asked: r.asked[e.Call], Roots: r.effective, Allow: allowing(&e.Record, r.effective)}
+			if e.Verdict == Deny && len(story.Asked) > 0 && len(story.Allow) == 0 { // what would have spared the question
+				story.Allow = allowing(&story.Asked[0].Record, nil)
+			}
 			stories = append(stories, story)
 			if e.Call != "" {
 				r.open[e.Call] = story
@@ -80,7 +83,7 @@ func Why(entries iter.Seq2[Entry, error], what string, most int) ([]Story, error
 	if len(stories) == 0 && id { // it was never decided: it waits, or was cancelled
 		for _, r := range runs {
 			if asked := r.asked[what]; len(asked) > 0 {
-				stories = append(stories, &Story{Call: asked[0], Rest: asked[1:], Roots: r.effective})
+				stories = append(stories, &Story{Call: asked[0], Rest: asked[1:], Roots: r.effective, Allow: allowing(&asked[0].Record, nil)})
 			}
 		}
 	}

@@ -63,6 +63,6 @@ func (a *app) programPath(given string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", withHint(fmt.Errorf("this program is %q, which may be gone after its next version", self),
+	return "", withHint(fmt.Errorf("this program is %q, where it may be gone tomorrow or after its next version", self),
 		"put it, or a link to it, into a directory of PATH, or name it with --program "+cmp.Or(given, "FILE"))
 }

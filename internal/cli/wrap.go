@@ -202,6 +202,14 @@ func (o wrapOptions) wants(s *clientconf.Server) bool {
 	return !s.Unread && (len(o.servers) == 0 || slices.Contains(o.servers, s.Name))
 }
 
+// done says that a server is changed, or is to be where nothing is written.
+func (o wrapOptions) done(client *clientconf.Client, changed string) string {
+	if o.write && client.Writable {
+		return "is " + changed
+	}
+	return "is to be " + changed
+}
+
 func (a *app) wrap(o wrapOptions, ids []string) error {
 	if o.print && o.write {
 		return usageError{errors.New("--print writes nothing: give it without --write")}
@@ -275,7 +283,7 @@ func (a *app) unwrap(o wrapOptions, ids []string) error {
 			case wrapped(s) && !f.Client.Writable:
 				list = append(list, verdict{server: s, why: "stays as it is: take it out by hand, as " + f.Client.ReadOnly})
 			case wrapped(s):
-				list = append(list, verdict{server: s, change: true, why: "is unwrapped"})
+				list = append(list, verdict{server: s, change: true, why: o.done(f.Client, "unwrapped")})
 			case launch.Identify(s.Launch()).Guarded:
 				list = append(list, verdict{server: s, why: "stays as it is: Rootbound is in its command in another form; take it out by hand"})
 			}

@@ -37,7 +37,7 @@ func (c *configured) judge(s *clientconf.Server, o wrapOptions, set roots.Set) v
 	case already && gone(g.Program):
 		return verdict{server: s, change: true, why: fmt.Sprintf("is wrapped by %q, which is not there: by this program from now on", g.Program)}
 	case already:
-		return verdict{server: s, why: "is wrapped"}
+		return verdict{server: s, why: "is wrapped already"}
 	case target.Guarded:
 		return stays("there is a rootbound in front of it already")
 	case clientconf.IsRootbound(command.Path):
@@ -56,7 +56,7 @@ func (c *configured) judge(s *clientconf.Server, o wrapOptions, set roots.Set) v
 	v := verdict{server: s, open: known && profile.Filesystem && target.Registry != launch.OCI}
 	dirs := profile.Directories(target)
 	if set.Len() > 0 {
-		return c.judgeRoots(v, set, dirs)
+		return c.judgeRoots(v, o, set, dirs)
 	}
 	fixed := false // it names a directory whatever the client has open
 	for _, d := range dirs {
@@ -76,7 +76,7 @@ func (c *configured) judge(s *clientconf.Server, o wrapOptions, set roots.Set) v
 		}
 		return v
 	}
-	v.change, v.open, v.why = true, false, "is wrapped"
+	v.change, v.open, v.why = true, false, o.done(client, "wrapped")
 	if client.Roots.Sends == clientconf.Yes && s.Scope != clientconf.Project && fixed {
 		v.hint = fmt.Sprintf("%s says what it has open: what holds is in both, and nothing where they do not meet; to follow what is open, write: %s",
 			client.Name, byHand(command, c.proposal()))
@@ -85,7 +85,7 @@ func (c *configured) judge(s *clientconf.Server, o wrapOptions, set roots.Set) v
 }
 
 // judgeRoots decides about a server that gets roots of its own.
-func (c *configured) judgeRoots(v verdict, set roots.Set, dirs []launch.Directory) verdict {
+func (c *configured) judgeRoots(v verdict, o wrapOptions, set roots.Set, dirs []launch.Directory) verdict {
 	command := v.server.Launch()
 	for _, d := range dirs {
 		path, ok := c.place(v.server, d.Path)
@@ -102,7 +102,7 @@ func (c *configured) judgeRoots(v verdict, set roots.Set, dirs []launch.Director
 			return v
 		}
 	}
-	v.change, v.open, v.why = true, false, "is wrapped"
+	v.change, v.open, v.why = true, false, o.done(v.server.File.Client, "wrapped")
 	return v
 }
 
