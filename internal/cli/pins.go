@@ -42,7 +42,7 @@ func (r *running) pins(plan *config.Plan) (pins *pin.Pins, file string, err erro
 	}
 	s, err := r.app.pinStore(plan.PinsFile())
 	if err != nil {
-		return nil, "", withHint(err, "name a file with --pins FILE, or write --pins off")
+		return nil, "", withHint(err, "set HOME or XDG_STATE_HOME, or write --pins off")
 	}
 	return pin.NewPins(s, pin.Owner{Server: r.name, Runs: r.runs}), s.Pins, nil
 }

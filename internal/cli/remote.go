@@ -126,7 +126,7 @@ func (a *app) runRemote(ctx context.Context, f config.Flags, plan *config.Plan, 
 	opt.Remote, opt.Share = true, plan.ShareRoots.Value
 	pins, file, err := r.pins(plan)
 	if err != nil {
-		return err
+		return r.fail(err)
 	}
 	if opt.Pins = pins; pins != nil {
 		opt.Own = append(opt.Own, file)

@@ -255,7 +255,7 @@ func (a *app) run(ctx context.Context, f config.Flags, o runOptions) error {
 	opt.Held = confined != nil && o.learn == nil
 	pins, file, err := r.pins(plan)
 	if err != nil {
-		return err
+		return r.fail(err)
 	}
 	if opt.Pins = pins; pins != nil {
 		opt.Own = append(opt.Own, file)
