@@ -51,9 +51,12 @@ and the directories and what is in them as resources. Everything is opened benea
 can be reached: not by "..", not by a link, not by a race. Where the kernel can (Linux 6.2 and later), it holds the process
 to the same directories; the first line on standard error says whether it does.
 
+A call that writes, deletes or moves waits for the yes of a person (` + "`rootbound approve`" + `), unless the client is known to ask
+by itself. --ask client leaves that to the client, and --preset boundary asks nothing.
+
 Where the client has roots of its own, they narrow the directories and never widen them. Without a directory the
-configuration file decides, else the project of the working directory. A directory that is not there is served as soon as
-it is.
+configuration file decides, else the project of the working directory. One of several that is not there is served as soon
+as it is.
 
 Files that hold keys and passwords by their names, such as .env and id_rsa, are listed and not opened. --deny denies
 more, and --deny '!NAME' spares one.

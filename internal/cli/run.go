@@ -49,6 +49,10 @@ The server is told the roots, whatever the client says of them; every path that 
 server gets the request; links in answers that lead outside are taken out; everything is logged. Checking stops honest
 mistakes: a server that means harm can read what your user can read, unless --confine lets the kernel hold it.
 
+By rules some calls go and some are refused. Without any of yours, what writes or deletes, and what nobody knows anything
+about, waits for the yes of a person (` + "`rootbound approve`" + `), unless the client is known to ask by itself. --ask client leaves
+that to the client, and --preset boundary asks nothing.
+
 With --url the server is one on another machine, of any revision of MCP over HTTP. That disk is not this disk: it is told no
 roots, and of the paths in its calls only file: URIs and ~/ are checked, or all by their text with --remote-root.
 
