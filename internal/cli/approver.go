@@ -79,26 +79,12 @@ func (r *running) approver(plan *config.Plan) guard.Approval {
 
 // holds reports whether a root holds a directory, or may come to.
 func holds(set roots.Set, dir string) (roots.Dir, bool) {
-	for _, path := range []string{dir, realDir(dir)} {
+	for _, path := range []string{dir, config.RealPath(dir)} {
 		if d, _, ok := set.Match(path); ok {
 			return d, true
 		}
 	}
 	return roots.Dir{}, false
-}
-
-// realDir is where a directory is, as far as it exists.
-func realDir(dir string) string {
-	rest := ""
-	for at := dir; ; at = filepath.Dir(at) {
-		if real, err := filepath.EvalSymlinks(at); err == nil {
-			return filepath.Join(real, rest)
-		}
-		if filepath.Dir(at) == at {
-			return dir
-		}
-		rest = filepath.Join(filepath.Base(at), rest)
-	}
 }
 
 // end takes no more answers, and forgets what was granted for the sessions that end now.

@@ -189,13 +189,15 @@ var credential = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // literal reports whether a text says anything by itself.
-func literal(text string) bool {
+func literal(text string) bool { return !credential().MatchString(WithoutReferences(text)) }
+
+// WithoutReferences is a text without the variables that it refers to.
+func WithoutReferences(text string) string {
 	var b strings.Builder
 	done := 0
 	for _, r := range References(text) {
 		b.WriteString(text[done:r.Start])
 		done = r.End
 	}
-	b.WriteString(text[done:])
-	return !credential().MatchString(b.String())
+	return b.String() + text[done:]
 }

@@ -262,22 +262,24 @@ func (d *decoder) check(v *splice.Value, err error) {
 // resolved is where a directory of a rule is, as paths of calls are resolved, and as it is written where that is another.
 func (d *decoder) resolved(dir string) []string {
 	written := filepath.Clean(absolute(filepath.Dir(d.file.Path), dir))
-	real, rest := written, ""
-	for {
-		if p, err := filepath.EvalSymlinks(real); err == nil {
-			real = filepath.Join(p, rest)
-			break
-		}
-		parent := filepath.Dir(real)
-		if parent == real {
-			return []string{written}
-		}
-		real, rest = parent, filepath.Join(filepath.Base(real), rest)
+	if real := RealPath(written); real != written {
+		return []string{real, written}
 	}
-	if real == written {
-		return []string{written}
+	return []string{written}
+}
+
+// RealPath is where the links of a path lead, as far as there is something.
+func RealPath(path string) string {
+	rest := ""
+	for at := path; ; at = filepath.Dir(at) {
+		if real, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if filepath.Dir(at) == at {
+			return path
+		}
+		rest = filepath.Join(filepath.Base(at), rest)
 	}
-	return []string{real, written}
 }
 
 // ruleFaults finds rules of a file that do nothing.

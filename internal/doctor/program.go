@@ -94,24 +94,14 @@ func (x *examiner) secrets(e *entry) {
 		if _, after, ok := strings.Cut(value, "="); ok {
 			value = after
 		}
-		if strings.TrimSpace(withoutReferences(value)) == "" {
+		if strings.TrimSpace(clientconf.WithoutReferences(value)) == "" {
 			continue // only variables
 		}
 		x.findIn("SECRET-INLINE", e, e.Args[i].Pos, fmt.Sprintf("The argument %d holds a credential.", i+1), "Most servers take it from their environment. "+fix(own))
 	}
-	if url := e.URL.Text; url != "" && calllog.RedactText(url) != url && withoutReferences(url) == url {
+	if url := e.URL.Text; url != "" && calllog.RedactText(url) != url && clientconf.WithoutReferences(url) == url {
 		x.findIn("SECRET-INLINE", e, e.URL.Pos, "The address holds a credential.", "Put it into a header, with a variable: an address is logged on its way.")
 	}
-}
-
-func withoutReferences(s string) string {
-	var b strings.Builder
-	done := 0
-	for _, r := range clientconf.References(s) {
-		b.WriteString(s[done:r.Start])
-		done = r.End
-	}
-	return b.String() + s[done:]
 }
 
 // secret reports whether a value under a name is a credential.

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/aymanbagabas/go-udiff"
-
 )
 
 // The secrets are where people put them, under names that say so and under names that do not.

@@ -225,15 +225,11 @@ func (s *subject) under() string {
 		if dir == "" {
 			dir = d
 		}
-		for !pathBeneath(d, dir) {
+		for !policy.Under(d, dir) {
 			dir = filepath.Dir(dir)
 		}
 	}
 	return dir
-}
-
-func pathBeneath(path, dir string) bool {
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
 }
 
 // verbs say what a tool does.
