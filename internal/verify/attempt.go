@@ -72,16 +72,19 @@ func (a *attempt) do(r role, values map[string][]byte) reply {
 	t := a.tools[r]
 	arguments := t.arguments(values)
 	rep := a.call(t.name, arguments)
-	a.judge(t.name, arguments, rep)
+	a.judge(r, t.name, arguments, rep)
 	return rep
 }
 
-func (a *attempt) judge(what string, asked []byte, rep reply) {
+// reads are for what returns contents. A name in what it returns is that of an error, of each of several files its own.
+func (r role) reads() bool { return r == roleRead || r == roleMany || r == roleMedia }
+
+func (a *attempt) judge(r role, what string, asked []byte, rep reply) {
 	back := rep.all()
 	switch form := a.found(back); {
 	case form == "content":
 		a.leak("%s returned the content of a file outside", what)
-	case form == "name" && !rep.refused() && !bytes.Contains(asked, []byte(a.name)): // what errors tell is a case of its own
+	case form == "name" && !rep.refused() && !r.reads() && !bytes.Contains(asked, []byte(a.name)): // what errors tell is a case of its own
 		a.leak("%s told the name of a file outside", what)
 	default:
 		if fact := a.facts(back, a.usual); fact != "" && !rep.refused() {
@@ -151,8 +154,7 @@ func (a *attempt) result(changed string) Result {
 
 // min2 returns the lesser of two severities.
 func min2(a, b Severity) Severity {
-	order := []Severity{Low, Medium, High, Critical}
-	return order[min(slices.Index(order, a), slices.Index(order, b))]
+	return severities[min(slices.Index(severities, a), slices.Index(severities, b))]
 }
 
 const plainRead = "a plain read"

@@ -201,6 +201,16 @@ func single() []trial {
 			},
 		},
 		{
+			id: "E85s", class: "links", severity: Low, needs: []role{roleMany},
+			attempt: "read several: a link to a file outside; what the error says", expected: "not where the link leads",
+			prepare: func(p *place) error { return link(p.file, p.in("l")) },
+			try: func(a *attempt) {
+				if r := a.do(roleMany, map[string][]byte{"paths": quoted(a.in("ok.txt"), a.in("l"))}); strings.Contains(r.text(), a.name) {
+					a.leak("the error names the target")
+				}
+			},
+		},
+		{
 			id: "E86", class: "links", severity: Medium, needs: []role{roleRead},
 			attempt: "read: another name of a file outside (a hard link)", expected: "refused in a strict mode, else the file",
 			allowed: "a hard link is a file of the root like any other, unless the server refuses those with several names",

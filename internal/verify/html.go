@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -17,6 +18,12 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 		"mark": func(v Verdict) string { return marks[v] },
 		"kind": func(v Verdict) string { return strings.ReplaceAll(string(v), " ", "-") },
 		"era":  eraName,
+		"short": func(era string) string {
+			if era == "modern" {
+				return "stateless"
+			}
+			return "handshake"
+		},
 		"join": func(list []string) string { return strings.Join(list, " ") },
 	}).Parse(page))
 })
@@ -32,6 +39,7 @@ type classOf struct {
 // WriteHTML writes the report as one page that needs nothing else.
 func (r *Report) WriteHTML(w io.Writer) error {
 	var classes []*classOf
+	var broken []Result
 	at := map[string]*classOf{}
 	for _, c := range r.Cases {
 		k := at[c.Class]
@@ -41,6 +49,9 @@ func (r *Report) WriteHTML(w io.Writer) error {
 			classes = append(classes, k)
 		}
 		k.Cases = append(k.Cases, c)
+		if c.Verdict == Leaked || c.Verdict == Failed {
+			broken = append(broken, c)
+		}
 		switch c.Verdict {
 		case Held:
 			k.Held++
@@ -52,10 +63,12 @@ func (r *Report) WriteHTML(w io.Writer) error {
 			k.Other++
 		}
 	}
+	slices.SortStableFunc(broken, func(a, b Result) int { return slices.Index(severities, b.Severity) - slices.Index(severities, a.Severity) })
 	return pageTemplate().Execute(w, struct {
 		*Report
 		Classes []*classOf
+		Broken  []Result
 		Leaks   int
 		Faults  int
-	}{r, classes, r.Count(Leaked), r.Count(Failed)})
+	}{r, classes, broken, r.Count(Leaked), r.Count(Failed)})
 }

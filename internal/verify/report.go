@@ -38,6 +38,9 @@ const (
 	Low Severity = "low"
 )
 
+// severities are all of them, the least first.
+var severities = []Severity{Low, Medium, High, Critical}
+
 // Report is what was found of one server.
 type Report struct {
 	Server    Server     `json:"server"`

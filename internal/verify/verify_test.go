@@ -131,7 +131,7 @@ var planted = []struct {
 }{
 	{name: "compares the beginning of a name", fault: naively("prefix"), finds: []string{"E12/read", "E12/write", "E13/list", "E15/make-a-directory"}, only: `E1[2358]/`},
 	{name: "compares before dots are taken out", fault: naively("dots"), finds: []string{"E01/read", "E01/write", "E01/stat", "E06/list"}, only: `E0[1-6]/|E39/`},
-	{name: "does not look at links", fault: naively("lexical"), finds: []string{"E53/read", "E54/write", "E55/tree", "E56/edit", "E58/list", "E63", "E72"}, only: `E5[3-8]/|E63|E64|E65|E67|E7[1-5]|E80|E85|E9[56]|E35/`},
+	{name: "does not look at links", fault: naively("lexical"), finds: []string{"E53/read", "E54/write", "E55/tree", "E56/edit", "E58/list", "E63", "E72"}, only: `E5[3-8]/|E63|E64|E65|E67|E7[1-5]|E80|E85s?|E9[56]|E35/`},
 	{name: "takes spaces off what it checks", fault: naively("trims"), finds: []string{"E13/read", "E13/list", "E18/write"}, only: `E1[38]/`},
 	{name: "takes quotes off what it checks", fault: naively("quotes"), finds: []string{"E15/read", "E15/write"}, only: `E15/`},
 	{name: "decodes after it checked", fault: naively("decoded"), finds: []string{"E28/read", "E28/write"}, only: `E28/|E30b/`},
@@ -145,12 +145,12 @@ var planted = []struct {
 	{name: "ends a path at a NUL", fault: naively("nul"), finds: []string{"E27/read", "E27/write"}, only: `E27/`},
 	{name: "takes a relative path from its working directory", fault: naively("cwd"), finds: []string{"E23/read", "E22"}, only: `E03/|E23/|E2[12]|E3[01]b?/`},
 	{name: "looks at the part that is there", fault: naively("part"), finds: []string{"E02/read", "E02/write"}, only: `E02/`},
-	{name: "takes what a link leads to, unchecked", fault: naively("resolved"), finds: []string{"E53/move-in", "E53/delete", "E64", "E65"}, only: `E5[3-8]/|E6[3-7]|E7[1-5]|E80|E85|E9[56]|E35/`},
+	{name: "takes what a link leads to, unchecked", fault: naively("resolved"), finds: []string{"E53/move-in", "E53/delete", "E64", "E65"}, only: `E5[3-8]/|E6[3-7]|E7[1-5]|E80|E85s?|E9[56]|E35/`},
 	{name: "lets one into /proc", fault: naively("proc"), finds: []string{"E93/read", "E99"}, only: `E93/|E9[59]`},
 
 	{name: "read is not checked", fault: naively("nothing", "read_text_file"), finds: []string{"E09/read", "E10", "E12/read", "E55/read", "Q3", "E126"}, only: `/read$|E10|E99|E96|E85|Q[34]|E12[0-9]|E130`},
 	{name: "read media is not checked", fault: naively("nothing", "read_media_file"), finds: []string{"E09/read-media"}, only: `/read-media`},
-	{name: "read several is not checked", fault: naively("nothing", "read_multiple_files"), finds: []string{"E09/read-several", "E80"}, only: `/read-several|E80`},
+	{name: "read several is not checked", fault: naively("nothing", "read_multiple_files"), finds: []string{"E09/read-several", "E80"}, only: `/read-several|E80|E85s`},
 	{name: "list is not checked", fault: naively("nothing", "list_directory"), finds: []string{"E09/list", "E11"}, only: `/list$|E11`},
 	{name: "list with sizes is not checked", fault: naively("nothing", "list_directory_with_sizes"), finds: []string{"E09/list-with-sizes", "E71"}, only: `/list-with-sizes|E71`},
 	{name: "tree is not checked", fault: naively("nothing", "directory_tree"), finds: []string{"E09/tree", "E72"}, only: `/tree|E72`},
@@ -212,6 +212,16 @@ var planted = []struct {
 		return "", false, nil
 	}}, finds: []string{"E85"}, only: `E85`},
 
+	{name: "says of several where a link leads", fault: fault{call: func(f *faulty, tool string, args map[string]any) (string, bool, error) {
+		list, _ := args["paths"].([]any)
+		for _, p := range list {
+			path, _ := p.(string)
+			if to, err := os.Readlink(path); err == nil && tool == "read_multiple_files" && !f.inside(real(path)) {
+				return path + " leads to " + to + ", which is refused", true, nil
+			}
+		}
+		return "", false, nil
+	}}, finds: []string{"E85s"}, only: `E85s`},
 	{name: "does not ask for roots", fault: fault{deaf: true}, finds: []string{"Q2", "Q4"}, only: `Q[24]`},
 	{name: "serves the first root only", fault: fault{set: func(d []roots.Dir) []roots.Dir { return d[:1] }}, finds: []string{"Q5"}, only: `Q[45]`},
 	{name: "ignores a change of the roots", fault: fault{request: func(_ *faulty, r *exchange.Request, _ func(exchange.Outcome)) bool {
