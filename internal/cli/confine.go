@@ -161,9 +161,9 @@ func (c *confinement) command(filled launch.Command, set roots.Set, dir string) 
 	if err != nil {
 		return transport.Command{}, err
 	}
-	env, withheld := launch.Environment(os.Environ(), c.plan.AllowEnv.Value)
+	env, withheld := launch.Environment(inherited(), c.plan.AllowEnv.Value)
 	if c.learn != nil {
-		env, withheld = os.Environ(), nil
+		env, withheld = inherited(), nil
 	}
 	c.told.Do(func() {
 		for _, note := range needs.Notes {

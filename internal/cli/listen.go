@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,6 +26,11 @@ import (
 
 // tokenVariable is where the token of a server that listens may be, instead of in a file. No server of ours gets it.
 const tokenVariable = "ROOTBOUND_TOKEN"
+
+// inherited is the environment that servers inherit.
+func inherited() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, tokenVariable+"=") })
+}
 
 // shortestToken is how many characters a token has at least: it can be tried as often as one likes.
 const shortestToken = 16

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/rootbound/rootbound/internal/clientconf"
@@ -31,7 +30,7 @@ func (a *app) live(ctx context.Context, m doctor.Machine, files []*clientconf.Fi
 		}
 		looked, err := verify.Look(ctx, func(_ context.Context, era exchange.Era) (verify.Running, error) {
 			process := transport.NewProcess(func() (transport.Command, error) {
-				return transport.Command{Args: append([]string{s.Command.Path}, s.Command.Args...), Env: append(os.Environ(), s.Env...), Dir: s.Command.Dir}, nil
+				return transport.Command{Args: append([]string{s.Command.Path}, s.Command.Args...), Env: append(inherited(), s.Env...), Dir: s.Command.Dir}, nil
 			}, transport.ProcessOptions{Protocol: transport.Protocol(era.String())})
 			return verify.Running{Handler: process, Close: func() { process.Close() }}, nil
 		}, m.Host.Project)

@@ -447,11 +447,7 @@ func (r *running) command(g *guard.Guard, c launch.Command, dir string) (transpo
 	if r.confined != nil {
 		return r.confined.command(filled, set, dir)
 	}
-	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, tokenVariable+"=") })
-	env = append(env, askedBy+"=1")
-	for k, v := range filled.Env {
-		env = append(env, k+"="+v)
-	}
+	env := environment(inherited(), map[string]string{askedBy: "1"}, filled.Env)
 	return transport.Command{Args: append([]string{filled.Path}, filled.Args...), Env: env, Dir: dir}, nil
 }
 

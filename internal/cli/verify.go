@@ -452,7 +452,7 @@ func (t *tested) startCommand(filled launch.Command, set roots.Set, dir string) 
 	if t.confined != nil {
 		return t.confined.command(filled, t.confined.plan.Roots, dir)
 	}
-	return transport.Command{Args: append([]string{filled.Path}, filled.Args...), Env: environment(os.Environ(), filled.Env), Dir: dir}, nil
+	return transport.Command{Args: append([]string{filled.Path}, filled.Args...), Env: environment(inherited(), filled.Env), Dir: dir}, nil
 }
 
 // start starts the server once more.

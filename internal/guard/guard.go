@@ -1,12 +1,14 @@
 // Package guard holds the stages between a client and a server: what roots hold, which paths a request names and whether
-// they are inside, whether the server is still what it was, what is in the answer, and the log. They are handlers in front of a handler, and work for every era and transport alike.
+// they are inside, what the rules say of it and a person who is asked, whether the server is still what it was, what is in the
+// answer, and the log. They are handlers in front of a handler, and work for every era and transport alike.
 //
 //	g := guard.New(guard.Options{Server: "files", Configured: set, Log: log})
 //	handler := g.Wrap(server)
 //	go g.Watch(ctx)
 //
-// The chain is log, roots, tools, paths, pins, results, gate: each stage adds what it decided to the request's trail; the gate writes the trail
-// to the log before the request goes to the server, and the log stage writes it before a refusal goes to the client.
+// The chain is log, roots, tools, paths, approve, pins, results, gate: each stage adds what it decided to the request's trail; the
+// gate writes the trail to the log before the request goes to the server, and the log stage writes it before a refusal goes to
+// the client.
 //
 // # Limits
 //
