@@ -34,37 +34,56 @@ func needSuite(t *testing.T) string {
 
 // verdicts are what the suite found: the worst that was said of each check, by SCENARIO:CHECK.
 type verdicts struct {
-	worst          map[string]check
-	passed, failed int // checks, of which a name may have several
-	scenarios      int
+	worst map[string]check
+	count map[string]*tally // by scenario
+}
+
+// tally counts checks, of which a name may have several.
+type tally struct{ passed, failed int }
+
+func (v verdicts) String() string {
+	var all tally
+	for _, n := range v.count {
+		all.passed += n.passed
+		all.failed += n.failed
+	}
+	return fmt.Sprintf("%d scenarios, %d checks passed, %d did not", len(v.count), all.passed, all.failed)
 }
 
 // run runs all of the suite's scenarios of a revision, for a server or for a client.
 func run(t *testing.T, revision, leg string, args ...string) verdicts {
 	t.Helper()
+	return runOnly(t, required(t, revision, leg), leg, append([]string{"--requirements", revision}, args...)...)
+}
+
+// runOnly runs scenarios that the arguments say, at least the given ones.
+func runOnly(t *testing.T, scenarios []string, leg string, args ...string) verdicts {
+	t.Helper()
 	out := t.TempDir()
-	args = slices.Concat([]string{suite + "/@modelcontextprotocol/conformance/dist/index.js", leg, "--requirements", revision, "-o", out}, args)
+	args = slices.Concat([]string{suite + "/@modelcontextprotocol/conformance/dist/index.js", leg, "-o", out}, args)
 	said, err := exec.Command(needSuite(t), args...).CombinedOutput()
 	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) { // its own verdict knows nothing of our baselines
 		t.Fatal(err)
 	}
 	found := findings(t, out, leg)
-	for _, scenario := range required(t, revision, leg) {
+	for _, scenario := range scenarios {
 		if found[scenario] == nil {
 			t.Errorf("%s was not run:\n%s", scenario, said[max(0, len(said)-3000):])
 		}
 	}
-	v := verdicts{worst: map[string]check{}, scenarios: len(found)}
+	v := verdicts{worst: map[string]check{}, count: map[string]*tally{}}
 	for scenario, checks := range found {
+		n := &tally{}
+		v.count[scenario] = n
 		checks = slices.DeleteFunc(checks, func(c check) bool { return c.Status == "INFO" })
 		if len(checks) == 0 {
 			checks = []check{{ID: "nothing", Status: "NOTHING", Error: "nothing was checked"}}
 		}
 		for _, c := range checks {
 			if c.Status == "SUCCESS" {
-				v.passed++
+				n.passed++
 			} else {
-				v.failed++
+				n.failed++
 			}
 			name := scenario + ":" + c.ID
 			if slices.Index(statuses, c.Status) >= slices.Index(statuses, v.worst[name].Status) {
@@ -103,7 +122,7 @@ func hold(t *testing.T, baseline string, v verdicts, expected func(name string) 
 			t.Errorf("%s passes now: take it out of %s.txt", name, baseline)
 		}
 	}
-	t.Logf("%s: %d scenarios, %d checks passed, %d did not", baseline, v.scenarios, v.passed, v.failed)
+	t.Logf("%s: %s", baseline, v)
 }
 
 // check is what the suite says of one thing.

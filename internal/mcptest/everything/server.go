@@ -128,7 +128,6 @@ func capabilities(r *exchange.Request) object {
 	}
 	if r.Era == exchange.Modern {
 		delete(c, "logging") // what a request asks for is no capability
-		c["resources"] = object{}
 	}
 	return c
 }
@@ -182,6 +181,9 @@ func (s *server) listen(ctx context.Context, r *exchange.Request, reply func(exc
 			if l.wants(kind) {
 				accepted[kind] = true
 			}
+		}
+		if uris, ok := wire.Get(wanted, "resourceSubscriptions"); ok { // nothing here ever changes
+			accepted["resourceSubscriptions"] = json.RawMessage(uris)
 		}
 		l.tell("notifications/subscriptions/acknowledged", object{"notifications": accepted})
 	}
