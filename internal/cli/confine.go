@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -177,7 +178,7 @@ func (c *confinement) command(filled launch.Command, set roots.Set, dir string) 
 	c.mu.Lock()
 	c.held = policy
 	c.mu.Unlock()
-	vars := map[string]string{"TMPDIR": c.tmp, loggedBy: cmp.Or(c.run.log.Path(), logOff), askedBy: "1"}
+	vars := map[string]string{"TMPDIR": c.tmp, loggedBy: cmp.Or(c.run.log.Path(), logOff), askedBy: strconv.Itoa(os.Getpid())}
 	if c.proxy != nil {
 		policy.Net.Proxy = c.proxy.Port()
 		for _, v := range c.proxy.Environ() {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -18,8 +19,13 @@ import (
 	"github.com/rootbound/rootbound/roots"
 )
 
-// askedBy is the variable by which a server knows that a guard in front of it asks for it, so that nobody is asked twice.
+// askedBy is the variable by which a server knows that a guard in front of it asks for it, so that nobody is asked twice. It
+// has the process of the guard, and counts for what that started and not for what the server starts in turn: the guard sees
+// nothing of calls there.
 const askedBy = "ROOTBOUND_ASKED_BY"
+
+// askedInFront reports whether the guard that started this process asks for it.
+func (a *app) askedInFront() bool { return a.env(askedBy) == strconv.Itoa(os.Getppid()) }
 
 // profile is what is known of a tool with a definition of this print.
 type profile func(tool, definition string) (guard.Effect, bool)
@@ -30,7 +36,7 @@ func (r *running) guardPolicy(plan *config.Plan) guard.Policy {
 		Rules: plan.Policy.Rules, Ask: plan.Ask.Value, Operator: map[string]guard.Effect{}, Profile: r.profile, Bound: r.confined.bound(),
 		TrustAnnotations: plan.TrustAnnotations.Value, PublishAnnotations: plan.PublishAnnotations.Value,
 	}
-	if r.app.env(askedBy) != "" && p.Ask != policy.AskNobody {
+	if r.app.askedInFront() && p.Ask != policy.AskNobody {
 		p.Ask = policy.AskClient
 	}
 	if r.ours {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -447,7 +448,7 @@ func (r *running) command(g *guard.Guard, c launch.Command, dir string) (transpo
 	if r.confined != nil {
 		return r.confined.command(filled, set, dir)
 	}
-	env := environment(inherited(), map[string]string{askedBy: "1"}, filled.Env)
+	env := environment(inherited(), map[string]string{askedBy: strconv.Itoa(os.Getpid())}, filled.Env)
 	return transport.Command{Args: append([]string{filled.Path}, filled.Args...), Env: env, Dir: dir}, nil
 }
 
@@ -712,7 +713,7 @@ func (a *app) startLine(r *running, plan *config.Plan, layers string) {
 	default:
 		b.WriteString("; nothing is logged")
 	}
-	asks := (plan.Ask.Value == policy.AskAuto || plan.Ask.Value == policy.AskAlways) && r.app.env(askedBy) == ""
+	asks := (plan.Ask.Value == policy.AskAuto || plan.Ask.Value == policy.AskAlways) && !r.app.askedInFront()
 	if asks && r.approve.door != nil && strings.HasSuffix(layers, "not confined") {
 		b.WriteString("; without --confine a hostile server could answer for you")
 	}
