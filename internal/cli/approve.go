@@ -124,11 +124,14 @@ func (a *app) pauseCommand(paused bool) *cobra.Command {
 		Use: "pause [SERVER]", Short: "Hold every call, of all servers or of one, until `resume`",
 		Long: `Hold every call of all servers, or of one, whatever the rules say, also of guards that start later. What is held can be refused
 (deny ID) or let through (approve ID); the rest goes on with resume, by the rules.`,
+		Example: `  rootbound approve pause
+  rootbound approve pause filesystem
+  rootbound approve resume`,
 		Args: usageArgs(cobra.MaximumNArgs(1)), ValidArgsFunction: a.completeGuards,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.pause(cmd.Context(), args, paused) },
 	}
 	if !paused {
-		cmd.Use, cmd.Short, cmd.Long = "resume [SERVER]", "Let calls go on that `pause` holds", ""
+		cmd.Use, cmd.Short, cmd.Long, cmd.Example = "resume [SERVER]", "Let calls go on that `pause` holds", "", ""
 	}
 	return cmd
 }

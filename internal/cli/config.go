@@ -26,8 +26,11 @@ func (a *app) configCommand() *cobra.Command {
 		Use:     "config",
 		Short:   "Show what is configured, and how to write it",
 		GroupID: groupDecide,
-		Args:    onlyCommands,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: `  rootbound config show
+  rootbound config show -- npx -y @modelcontextprotocol/server-filesystem ~/project
+  rootbound config example toml ~/project`,
+		Args: onlyCommands,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.configShowCommand(), a.configExampleCommand(), &cobra.Command{
 		Use:   "schema",
@@ -160,6 +163,10 @@ func (a *app) rootsCommand() *cobra.Command {
 		GroupID: groupDecide,
 		Long: `List, add, remove and switch the roots of the configuration file. Comments and layout are kept, and running guards
 follow a saved change. What a client opened and no file names is for allow and forget.`,
+		Example: `  rootbound roots add ~/project
+  rootbound roots add docs=/usr/share/doc --access ro
+  rootbound roots use docs
+  rootbound roots list --servers`,
 		Args: onlyCommands,
 		RunE: func(*cobra.Command, []string) error { return a.listRoots(file, server) },
 	}

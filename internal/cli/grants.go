@@ -16,6 +16,9 @@ func (a *app) grantsCommand() *cobra.Command {
 		Short: "Look at what you allowed for more than one call, and take it back",
 		Long: `What was allowed for more than one call: for a session, beneath a directory, to a host. A grant is for one server, one client
 and the tool as it is defined now; when that changes, it is void. Running guards follow at once.`,
+		Example: `  rootbound approve grants
+  rootbound approve grants revoke g7f3a2
+  rootbound approve grants clear filesystem`,
 		Args: onlyCommands,
 		RunE: func(*cobra.Command, []string) error { return a.listGrants() },
 	}

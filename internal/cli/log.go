@@ -256,8 +256,8 @@ func (a *app) whyCommand() *cobra.Command {
 		Use:     "why CALL-ID|PATH|HOST|SYMPTOM",
 		Short:   "Tell the story of a refusal, or the cause of a trouble, and what to write",
 		GroupID: groupLook,
-		Long: `Tell the story of a call by the short id that the refusal showed, or of the newest refusals of a path: which rule it was, why, and
-the line that would allow it. Of a host, and of a path that was not refused, it is told what holds now, by the configuration:
+		Long: `Tell the story of a call by its short id, which the refusal showed or the line of a call that waits for you, or of the newest
+refusals of a path: which rule it was, why, and the line that would allow it. Of a host, and of a path that was not refused, it is told what holds now, by the configuration:
 whether a root holds it or a confined server reaches it, what the rules say, and what would change that.
 
 Or find the cause of a trouble, by what is configured and logged on this machine. Each server that takes directories is

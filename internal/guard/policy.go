@@ -64,6 +64,9 @@ func (g *Guard) decide(r *exchange.Request) (policy.Call, policy.Decision) {
 	d := p.Rules.Decide(c)
 	if c.Effect == policy.Unknown && p.Profile != nil && d.Verdict == policy.Ask {
 		d.Change += "\nthe version of the server in its command: of some versions it is known what their tools do"
+		if _, listed := g.tools.get(c.Tool); !listed {
+			d.Change += "\na client that lists the tools before it calls one: by their definitions it is known what they do"
+		}
 	}
 	if refused != nil && d.Verdict == policy.Ask { // the server would refuse it, after a person was asked
 		d = policy.Decision{Rule: "the roots", Default: true}
