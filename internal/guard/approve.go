@@ -563,8 +563,11 @@ func (w *wait) over() {
 	}
 }
 
-// wait begins to tell the client of r, if it gave a token, now and then until it is over. The numbers are small, so that those
-// of the server, which come later, are larger.
+// begun is when this process did, for numbers that only grow.
+var begun = time.Now()
+
+// wait begins to tell the client of r, if it gave a token, now and then until it is over. The numbers grow also where a call
+// waits a second time, and are small, so that those of the server, which come later, are larger.
 func (g *Guard) wait(ctx context.Context, r *exchange.Request) *wait {
 	w := &wait{done: make(chan struct{})}
 	token, ok := wire.Get(r.Msg.Meta(), "progressToken")
@@ -578,8 +581,8 @@ func (g *Guard) wait(ctx context.Context, r *exchange.Request) *wait {
 	go func() {
 		tick := time.NewTicker(progressEvery)
 		defer tick.Stop()
-		for n := 1; ; n++ {
-			p := append(append([]byte(`{"progressToken":`), token...), fmt.Sprintf(`,"progress":%.6f,"message":`, float64(n)/1e6)...)
+		for {
+			p := append(append([]byte(`{"progressToken":`), token...), fmt.Sprintf(`,"progress":%.15f,"message":`, time.Since(begun).Seconds()/1e9)...)
 			p = append(wire.AppendQuote(p, text), '}')
 			r.Caller.Notify(wire.NewNotification("notifications/progress", p))
 			select {

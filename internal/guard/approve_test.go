@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -449,7 +450,7 @@ func TestAClientThatCannotAskIsAnsweredInATerminal(t *testing.T) {
 		c := a.connect(exchange.Legacy, caps)
 		c.progress = true
 		c.call("fetch", `{"url":"https://Example.com:8443/x","n":1}`)
-		if line := c.next(); !strings.Contains(line, `"progressToken":"p","progress":0.000001`) {
+		if line := c.next(); !strings.Contains(line, `"progressToken":"p","progress":0.0`) {
 			t.Errorf("the client hears %s", line)
 		}
 		q := a.waits()
@@ -830,15 +831,33 @@ func TestPause(t *testing.T) {
 		t.Errorf("the model reads %q, and it ran %d times", got, a.runs())
 	}
 	a.desk.Pause(true)
+	c.progress = true
 	c.call("write_file", `{}`)
+	first := c.next()
 	a.answer(yes) // it is let through to be asked about
 	for q := a.waits(); q.Paused; q = a.waits() {
 		time.Sleep(time.Millisecond)
+	}
+	if second := c.next(); progressOf(t, second) <= progressOf(t, first) {
+		t.Errorf("the client hears %s, and then %s", first, second)
 	}
 	a.answer(yes)
 	if got := c.done(); got != "done" || a.runs() != 2 {
 		t.Errorf("the model reads %q, and it ran %d times", got, a.runs())
 	}
+}
+
+func progressOf(t *testing.T, line string) (n float64) {
+	t.Helper()
+	m, err := wire.Scan([]byte(line), wire.Strict)
+	if err == nil {
+		v, _ := wire.Get(m.Params(), "progress")
+		n, err = strconv.ParseFloat(string(v), 64)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+	return n
 }
 
 // What a client answers while everything is paused is held as well: it may let something else answer than a person.
