@@ -342,9 +342,12 @@ func (p *proposal) text(c *confinement, set roots.Set) string {
 		line("allow_unix = true")
 		words = append(words, "--allow-unix")
 	}
-	for flag, values := range map[string]map[string]string{"--allow-read": p.read, "--allow-write": p.write, "--allow-run": p.run} {
-		for _, v := range slices.Sorted(maps.Keys(values)) {
-			words = append(words, flag, guard.ShellQuote(v))
+	for _, of := range []struct {
+		flag   string
+		values map[string]string
+	}{{"--allow-read", p.read}, {"--allow-write", p.write}, {"--allow-run", p.run}} {
+		for _, v := range slices.Sorted(maps.Keys(of.values)) {
+			words = append(words, of.flag, guard.ShellQuote(v))
 		}
 	}
 	words = append(words, "--", guard.ShellQuote(command.Path))
