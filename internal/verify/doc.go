@@ -7,5 +7,5 @@
 //
 // It shows what it tried and nothing else. A server that behaves while it is looked at, or that keeps its bad ways for a path
 // that is not among the cases, passes. A race that was not lost in the time that it got may be lost later. What a server does
-// with the network, or with what it was given in its environment, is not looked at.
+// with the network, or with what it was given in its environment, is not looked at, unless Options.Opened looks.
 package verify

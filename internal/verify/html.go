@@ -63,7 +63,9 @@ func (r *Report) WriteHTML(w io.Writer) error {
 			k.Other++
 		}
 	}
-	slices.SortStableFunc(broken, func(a, b Result) int { return slices.Index(severities, b.Severity) - slices.Index(severities, a.Severity) })
+	slices.SortStableFunc(broken, func(a, b Result) int {
+		return slices.Index(severities, b.Severity) - slices.Index(severities, a.Severity)
+	})
 	return pageTemplate().Execute(w, struct {
 		*Report
 		Classes []*classOf

@@ -138,7 +138,11 @@ func (q *asking) asked(dirs []string) {
 	n := q.session.peer.looked().asked
 	seen := "not asked"
 	if n > 0 {
-		seen = fmt.Sprintf("asked %d times, answered %s", n, strings.Join(uris(dirs...), ", "))
+		seen = fmt.Sprintf("asked %d times, answered", n)
+		for i, uri := range uris(dirs...) {
+			served, _ := q.serves(dirs[i])
+			seen += fmt.Sprintf("%s %s (%s)", choose(i > 0, ",", ""), uri, choose(served, "served", "not served"))
+		}
 	}
 	q.add("Q2", "Was roots/list asked, and what was answered?", "asked, and answered with the roots in force", q.hide(seen), verdict(n > 0),
 		"the server does not ask: what a client says of its roots has no effect on it")

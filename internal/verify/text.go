@@ -84,6 +84,7 @@ func (p *printer) questions(list []Answered) {
 		}
 		p.say("  %s %s  %s\n", marks[q.Verdict], padded(q.Question, 50), q.Seen)
 		if q.Means != "" {
+			p.say("      expected: %s\n", q.Expected)
 			p.say("      this means: %s\n", q.Means)
 		}
 		if q.Closes != "" {

@@ -227,6 +227,7 @@ var planted = []struct {
 	{name: "ignores a change of the roots", fault: fault{request: func(_ *faulty, r *exchange.Request, _ func(exchange.Outcome)) bool {
 		return r.Msg.Method() == "notifications/roots/list_changed"
 	}, list: keepFirst()}, finds: []string{"Q4"}, only: `Q4`},
+	{name: "waits for a word of change that there is not", era: exchange.Modern, fault: fault{list: keepFirst()}, finds: []string{"Q4"}, only: `Q4`},
 	{name: "asks a client that has no roots", fault: fault{request: asksAnyway}, finds: []string{"E128"}, only: `E128`},
 
 	{name: "gives its tools in another order", fault: fault{answer: func(m string, result []byte) []byte {
@@ -307,12 +308,10 @@ var planted = []struct {
 
 // keepFirst answers every question with the first list that there was.
 func keepFirst() func(f *faulty, list []byte) []byte {
-	kept := map[*faulty][]byte{}
+	var kept sync.Map
 	return func(f *faulty, list []byte) []byte {
-		if kept[f] == nil {
-			kept[f] = bytes.Clone(list)
-		}
-		return kept[f]
+		first, _ := kept.LoadOrStore(f, bytes.Clone(list))
+		return first.([]byte)
 	}
 }
 
