@@ -78,6 +78,7 @@ func Listen(dir, server string, desk *Desk, report func(format string, args ...a
 	rand.Read(b)
 	d := &Door{desk: desk, server: server, dir: dir, token: base64.RawURLEncoding.EncodeToString(b), report: report,
 		visitors: map[net.Conn]bool{}, ended: make(chan struct{})}
+	rand.Read(b) // names are seen by others: nothing of the token is in them
 	name := strconv.Itoa(os.Getpid()) + "-" + base64.RawURLEncoding.EncodeToString(b[:6])[:6]
 	rand.Read(b)
 	var socket string
@@ -100,6 +101,14 @@ func Listen(dir, server string, desk *Desk, report func(format string, args ...a
 	go d.accept()
 	go d.follow()
 	return d, nil
+}
+
+// Follow makes a guard that takes no answers follow whether it is paused, until end is called.
+func Follow(dir, server string, desk *Desk, report func(format string, args ...any)) (end func()) {
+	d := &Door{desk: desk, server: server, dir: dir, report: report, ended: make(chan struct{})}
+	d.look()
+	go d.follow()
+	return sync.OnceFunc(func() { close(d.ended) })
 }
 
 // private makes a directory that is for its user alone.

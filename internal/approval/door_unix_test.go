@@ -100,6 +100,9 @@ func TestAPersonAnswersOverTheSocket(t *testing.T) {
 	answers := make(chan Answer, 1)
 	desk.Ask(ctx, Call{Question: Question{ID: "c1", Head: "write", Choices: []Choice{{}, {Allow: true}}}, Key: "k", Answered: func(a Answer) { answers <- a }})
 
+	if at := filepath.Base(door.card); strings.Contains(at, door.token[:6]) {
+		t.Errorf("the name %q has a part of the token", at)
+	}
 	guards, err := Find(dir)
 	if err != nil || len(guards) != 1 || guards[0].Server != "files" || guards[0].PID != os.Getpid() {
 		t.Fatalf("%v, %v", guards, err)

@@ -38,6 +38,7 @@ type approver struct {
 	store *approval.Store
 	run   string
 	dir   string
+	leave func() // ends that a guard without a door follows whether it is paused; may be nil
 }
 
 // approver opens the way for answers. Where there is none, what says why, and what to do.
@@ -69,6 +70,9 @@ func (r *running) approver(plan *config.Plan) guard.Approval {
 	case err != nil:
 		o.Nobody = "a way for answers from a terminal: " + err.Error()
 		r.report("questions cannot be answered in a terminal: %v", err)
+		if dir != "" { // any call can be held all the same
+			r.approve.leave = approval.Follow(dir, r.name, desk, r.report)
+		}
 	case ci != "" && ci != "false" && ci != "0":
 		o.Nobody = "unset CI, so that an answer from a terminal is waited for (`rootbound approve`)"
 	default:
@@ -92,6 +96,9 @@ func (p *approver) end() error {
 	var err error
 	if p.door != nil {
 		err = p.door.Close()
+	}
+	if p.leave != nil {
+		p.leave()
 	}
 	if p.store != nil {
 		if e := p.store.End(p.run); e != nil && err == nil {
