@@ -142,6 +142,9 @@ func milder(s Severity) option { return func(f *Finding) { f.Severity = s } }
 // because says what comes of it, where that is not what comes of the kind.
 func because(why string) option { return func(f *Finding) { f.Why = why } }
 
+// floating says that nothing is wrong with what runs today.
+func floating() option { return func(f *Finding) { f.floats = true } }
+
 // mending gives the edit that mends it.
 func mending(m mend) option { return func(f *Finding) { f.mend = m } }
 

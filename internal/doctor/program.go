@@ -185,7 +185,7 @@ func (x *examiner) packageOf(e *entry) {
 	} else if p, ok := launch.Lookup(t); ok && p.Newest() != "" && t.Registry == launch.NPM {
 		fix = fmt.Sprintf("Write %s, or another version that you looked at.", word(t.Name+"@"+p.Newest()))
 	}
-	x.findIn("PKG-VERSION", e, pos, what+".", fix, because("What runs is what the registry serves on that day."))
+	x.findIn("PKG-VERSION", e, pos, what+".", fix, because("What runs is what the registry serves on that day."), floating())
 }
 
 func npmRunner(c launch.Command) bool {

@@ -76,6 +76,7 @@ type Finding struct {
 	What string `json:"-"`
 	Why  string `json:"-"`
 
+	floats  bool // only that a version is not fixed, which by itself is no fault
 	mend    mend
 	migrate []string // the options of the rootbound run that takes the place of roots in the entry
 }

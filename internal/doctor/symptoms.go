@@ -213,6 +213,9 @@ func (r Ran) capability() step {
 	return s
 }
 
+// ours reports whether Rootbound itself serves the files: there is no server behind it.
+func (r Ran) ours() bool { return slices.Contains(r.Start.Layers, "contained") }
+
 func (r Ran) pair() step {
 	s := step{name: linkPair, mark: unknown}
 	var client, server *calllog.RootsEvent
@@ -239,6 +242,13 @@ func (r Ran) pair() step {
 		}
 	}
 	switch {
+	case r.ours():
+		s.facts = append(s.facts, "Rootbound serves the files itself, and has the list without asking")
+		if s.mark != fails {
+			s.mark = holds
+		}
+	case server == nil && (r.Declared == nil || !slices.Contains(r.Start.Layers, "told")):
+		s.facts = append(s.facts, "the server was not told that there are roots to ask for")
 	case server == nil:
 		s.facts = append(s.facts, "the server has not asked for the list: it goes by its arguments, or by nothing")
 		if s.mark != fails {
@@ -299,7 +309,7 @@ func (r Ran) outside() step {
 	default:
 		s.facts = append(s.facts, fmt.Sprintf("none was tried in %s", counted(r.Calls, "call", "calls")))
 	}
-	if !slices.Contains(r.Start.Layers, "confined") {
+	if !slices.Contains(r.Start.Layers, "confined") && !r.ours() {
 		s.facts = append(s.facts, "what the server reads on its own account is not seen: it is not confined")
 	}
 	return s
@@ -353,7 +363,7 @@ func (c configured) wrap() string { return wrapping(c.Client, c.Name) }
 // found adds what doctor has found of the entry.
 func (c configured) found(s *step, ids ...string) {
 	for _, f := range c.report.Findings {
-		if slices.Contains(ids, f.ID) && f.Client == c.Client && f.File == c.File && (f.Server == c.Name || f.Server == "") && s.mark != fails {
+		if slices.Contains(ids, f.ID) && !f.floats && f.Client == c.Client && f.File == c.File && (f.Server == c.Name || f.Server == "") && s.mark != fails {
 			s.mark = fails
 			s.facts = append(s.facts, fmt.Sprintf("%s at %d:%d of %s: %s", f.ID, f.Line, f.Column, f.File, f.What))
 			s.fix = f.Fix
