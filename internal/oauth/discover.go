@@ -82,24 +82,24 @@ func quoted(s string) (value, rest string) {
 // probe is what is sent to see how a server refuses those whom it does not know.
 const probe = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"rootbound","version":"0"}}}`
 
-// refusal asks the server without a token, and returns how it refuses that.
-func refusal(ctx context.Context, client *http.Client, server *url.URL) (challenge, error) {
+// refusal asks the server without a token, and returns how it refuses that, or that it does not.
+func refusal(ctx context.Context, client *http.Client, server *url.URL) (c challenge, open bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.String(), strings.NewReader(probe))
 	if err != nil {
-		return challenge{}, err
+		return challenge{}, false, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	resp, err := client.Do(req)
 	if err != nil {
-		return challenge{}, fmt.Errorf("reaching the server: %w", plain(err))
+		return challenge{}, false, fmt.Errorf("reaching the server: %w", plain(err))
 	}
 	io.CopyN(io.Discard, resp.Body, 4096)
 	resp.Body.Close()
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
-		return challenge{}, errors.New("the server lets everybody in: there is nothing to log in to")
+		return challenge{}, true, nil
 	}
-	return parseChallenge(resp.Header.Values("WWW-Authenticate")), nil
+	return parseChallenge(resp.Header.Values("WWW-Authenticate")), false, nil
 }
 
 // protection finds what the server says of its protection.

@@ -39,12 +39,15 @@ func Login(ctx context.Context, o LoginOptions) (*Entry, error) {
 		return nil, errors.New("logging in to a server without https:// would give the token to everybody on the way")
 	}
 	client := newClient()
-	c, err := refusal(ctx, client, o.Server)
+	c, open, err := refusal(ctx, client, o.Server)
 	if err != nil {
 		return nil, err
 	}
 	r, err := protection(ctx, client, o.Server, c)
-	if err != nil {
+	switch {
+	case err != nil && open: // else it greets everybody, and asks who it is for what comes then
+		return nil, errors.New("the server lets everybody in: there is nothing to log in to")
+	case err != nil:
 		return nil, err
 	}
 	a, err := issuer(ctx, client, o.Server, r.Servers[0])
@@ -121,6 +124,7 @@ func register(ctx context.Context, client *http.Client, a authority, e *Entry, r
 	ask := map[string]any{
 		"client_name": "Rootbound", "redirect_uris": []string{redirect}, "grant_types": []string{"authorization_code", "refresh_token"},
 		"response_types": []string{"code"}, "token_endpoint_auth_method": "none",
+		"application_type": "native", // "web", which is what nothing means, may not come back to this machine
 	}
 	if len(a.Auth) > 0 && !slices.Contains(a.Auth, "none") {
 		ask["token_endpoint_auth_method"] = a.Auth[0]

@@ -76,8 +76,9 @@ func newWorld(t *testing.T) *world {
 	as.HandleFunc("/register", func(rw http.ResponseWriter, r *http.Request) {
 		var ask struct {
 			Redirects []string `json:"redirect_uris"`
+			Type      string   `json:"application_type"`
 		}
-		if json.NewDecoder(r.Body).Decode(&ask) != nil || len(ask.Redirects) != 1 || !strings.HasPrefix(ask.Redirects[0], "http://127.0.0.1:") {
+		if json.NewDecoder(r.Body).Decode(&ask) != nil || ask.Type != "native" || len(ask.Redirects) != 1 || !strings.HasPrefix(ask.Redirects[0], "http://127.0.0.1:") {
 			t.Errorf("registered with %+v", ask)
 		}
 		rw.WriteHeader(http.StatusCreated)
@@ -233,6 +234,24 @@ func TestLogin(t *testing.T) {
 }
 
 // A token that one process refreshed is taken by the others; none is refreshed twice.
+// A server that greets everybody may still want to know who asks for what comes then: it says where to log in all the same.
+func TestLoginWhereEverybodyIsGreeted(t *testing.T) {
+	w := newWorld(t)
+	inner := w.mcp.Config.Handler
+	w.mcp.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/mcp" {
+			inner.ServeHTTP(rw, r)
+		}
+	})
+	e, err := w.login(LoginOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := w.asked.Get("scope"); e.Access != "access-1" || got != "all offline_access" {
+		t.Errorf("got %+v, asked for %q", e, got)
+	}
+}
+
 func TestOneRefreshesForAll(t *testing.T) {
 	w := newWorld(t)
 	e, err := w.login(LoginOptions{})
