@@ -247,15 +247,8 @@ func (a *app) listQuestions(ctx context.Context, asJSON bool) error {
 		}
 		return nil
 	}
-	if dir, err := a.approvalDir(); err == nil {
-		switch all, servers, err := approval.Paused(dir); {
-		case err != nil:
-			fmt.Fprintf(a.err, "rootbound: every call is held, because it cannot be read what is paused: %v\n", err)
-		case all:
-			fmt.Fprintln(a.err, "rootbound: every server is paused; `rootbound approve resume` lets them go on")
-		case len(servers) > 0:
-			fmt.Fprintf(a.err, "rootbound: paused are %s; `rootbound approve resume` lets them go on\n", printable(strings.Join(servers, ", ")))
-		}
+	if text := a.paused(); text != "" {
+		fmt.Fprintf(a.err, "rootbound: %s\n", text)
 	}
 	if len(list) == 0 {
 		_, err := fmt.Fprintf(a.out, "Nothing waits for you, in %s.\n", plural(len(guards), "guard that runs", "guards that run"))
@@ -275,6 +268,23 @@ func (a *app) listQuestions(ctx context.Context, asJSON bool) error {
 		}
 	}
 	return nil
+}
+
+// paused says what is paused; "" for nothing.
+func (a *app) paused() string {
+	dir, err := a.approvalDir()
+	if err != nil {
+		return ""
+	}
+	switch all, servers, err := approval.Paused(dir); {
+	case err != nil:
+		return fmt.Sprintf("every call is held, because it cannot be read what is paused: %s", printable(err.Error()))
+	case all:
+		return "every server is paused; `rootbound approve resume` lets them go on"
+	case len(servers) > 0:
+		return fmt.Sprintf("paused are %s; `rootbound approve resume` lets them go on", printable(strings.Join(servers, ", ")))
+	}
+	return ""
 }
 
 func (a *app) showQuestion(ctx context.Context, id string) error {

@@ -43,11 +43,14 @@ func (a *app) overview() error {
 	return err
 }
 
-// waiting says that calls or definitions wait for a person, or nothing.
+// waiting says that calls or definitions wait for a person, and what is paused, or nothing.
 func (a *app) waiting() string {
 	text := ""
 	if questions, _, err := a.atDesks(context.Background()); err == nil && len(questions) > 0 {
 		text = "\n" + plural(len(questions), "call waits", "calls wait") + " for your yes: `rootbound approve`.\n"
+	}
+	if paused := a.paused(); paused != "" {
+		text += "\n" + strings.ToUpper(paused[:1]) + paused[1:] + ".\n"
 	}
 	s, err := a.pinStore("")
 	if err != nil {
