@@ -79,27 +79,35 @@ func quoted(s string) (value, rest string) {
 	return b.String(), ""
 }
 
-// probe is what is sent to see how a server refuses those whom it does not know.
-const probe = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"rootbound","version":"0"}}}`
+// probes are what is sent to see how a server refuses those whom it does not know. Some greet everybody, and refuse what comes then.
+var probes = []string{
+	`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"rootbound","version":"0"}}}`,
+	`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{}}`,
+}
 
 // refusal asks the server without a token, and returns how it refuses that, or that it does not.
 func refusal(ctx context.Context, client *http.Client, server *url.URL) (c challenge, open bool, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.String(), strings.NewReader(probe))
-	if err != nil {
-		return challenge{}, false, err
+	for _, probe := range probes {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.String(), strings.NewReader(probe))
+		if err != nil {
+			return challenge{}, false, err
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		resp, err := client.Do(req)
+		if err != nil {
+			return challenge{}, false, fmt.Errorf("reaching the server: %w", plain(err))
+		}
+		io.CopyN(io.Discard, resp.Body, 4096)
+		resp.Body.Close()
+		switch {
+		case resp.StatusCode >= 200 && resp.StatusCode < 300:
+			open = true
+		case !open || resp.StatusCode == http.StatusUnauthorized:
+			return parseChallenge(resp.Header.Values("WWW-Authenticate")), false, nil
+		}
 	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json, text/event-stream")
-	resp, err := client.Do(req)
-	if err != nil {
-		return challenge{}, false, fmt.Errorf("reaching the server: %w", plain(err))
-	}
-	io.CopyN(io.Discard, resp.Body, 4096)
-	resp.Body.Close()
-	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
-		return challenge{}, true, nil
-	}
-	return parseChallenge(resp.Header.Values("WWW-Authenticate")), false, nil
+	return challenge{}, open, nil
 }
 
 // protection finds what the server says of its protection.

@@ -234,21 +234,26 @@ func TestLogin(t *testing.T) {
 }
 
 // A token that one process refreshed is taken by the others; none is refreshed twice.
-// A server that greets everybody may still want to know who asks for what comes then: it says where to log in all the same.
+// A server that greets everybody may still want to know who asks for what comes then, and says there, or where documents are, how.
 func TestLoginWhereEverybodyIsGreeted(t *testing.T) {
-	w := newWorld(t)
-	inner := w.mcp.Config.Handler
-	w.mcp.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/mcp" {
+	for scope, open := range map[string]string{"files:read files:write offline_access": "initialize", "all offline_access": "jsonrpc"} {
+		w := newWorld(t)
+		inner := w.mcp.Config.Handler
+		w.mcp.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/mcp" {
+				if b, _ := io.ReadAll(r.Body); strings.Contains(string(b), open) {
+					return
+				}
+			}
 			inner.ServeHTTP(rw, r)
+		})
+		e, err := w.login(LoginOptions{})
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
-	e, err := w.login(LoginOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := w.asked.Get("scope"); e.Access != "access-1" || got != "all offline_access" {
-		t.Errorf("got %+v, asked for %q", e, got)
+		if got := w.asked.Get("scope"); e.Access != "access-1" || got != scope {
+			t.Errorf("open for %s: got %+v, asked for %q", open, e, got)
+		}
 	}
 }
 
