@@ -123,7 +123,9 @@ func (g *Guard) hold(ctx context.Context, r *exchange.Request, reply func(exchan
 	if !held { // it goes on, as of now
 		w.over()
 		goOn()
+		return
 	}
+	g.opt.Warn(fmt.Sprintf("%s (call %s) is held, because calls are paused: `rootbound approve resume` in a terminal", method(r), trailID(r)))
 }
 
 // approve decides about a call, and asks where that is the decision.
