@@ -56,7 +56,7 @@ recognised; the roles are: ` + strings.Join(verify.Roles(), ", ") + `.
 --here asks only what people check by hand, of the roots that you configured (or of --root), and writes nothing in them.
 --self tries rootbound fs, and a server that ignores roots with each of our layers in front, and shows what each contributes.
 
-Exit codes: 0 nothing of what --fail-on says was found, 1 error, 2 wrong usage, 3 something was found.`,
+Exit codes: 0 nothing of what --fail-on says was found, 1 error, or the server did not go on serving, 2 wrong usage, 3 something was found.`,
 		Example: `  rootbound verify -- npx -y @modelcontextprotocol/server-filesystem {roots}
   rootbound verify --json report.json --html report.html -- my-server {roots}
   rootbound verify -- rootbound run --root {root:one} --root {root:two} --root {root:three} -- my-server
@@ -85,7 +85,7 @@ Exit codes: 0 nothing of what --fail-on says was found, 1 error, 2 wrong usage, 
 	f.StringVar(&v.junit, "junit", "", "write it as JUnit XML to a `FILE`")
 	f.StringVar(&v.sarif, "sarif", "", "write it as SARIF to a `FILE`")
 	f.StringVar(&v.html, "html", "", "write it as one HTML page to a `FILE`")
-	f.Var(choice{&v.failOn, []string{"leaked", "any", "nothing"}}, "fail-on", "what makes the exit code 3: leaked, any (also what failed) or nothing")
+	f.Var(choice{&v.failOn, []string{"leaked", "any", "nothing"}}, "fail-on", "what makes the exit code 3: leaked, any (also what failed or does not tell) or nothing")
 	f.StringVar(&v.Config, "client-config", "", "take the server from a configuration `FILE`, also one of a client")
 	f.StringVar(&v.Server, "server", "", "the server's `NAME` in that file")
 	f.BoolVar(&v.unconfined, "no-confine", false, "do not confine the server while it is tried: it runs as you")
@@ -148,9 +148,13 @@ func (a *app) verify(ctx context.Context, v verifying) error {
 	if err := a.writeReport(report, v); err != nil {
 		return err
 	}
-	switch leaked := report.Count(verify.Leaked); {
-	case v.failOn != "nothing" && leaked > 0, v.failOn == "any" && report.Count(verify.Failed) > 0:
+	switch rest := report.Count(verify.Failed) + report.Count(verify.Inconclusive); {
+	case v.failOn == "nothing":
+		return nil
+	case report.Count(verify.Leaked) > 0, v.failOn == "any" && rest > 0:
 		return exitStatus(exitFindings)
+	case report.Unfinished != "":
+		return fmt.Errorf("verifying the server: %s", report.Unfinished)
 	}
 	return nil
 }

@@ -47,7 +47,9 @@ type Report struct {
 	Tools     []Found    `json:"tools"`
 	Questions []Answered `json:"questions"`
 	Cases     []Result   `json:"cases"`
-	Score     string     `json:"score"`
+	// Unfinished says why not all was tried, of a server that did not go on serving.
+	Unfinished string `json:"unfinished,omitempty"`
+	Score      string `json:"score"`
 }
 
 // Server is what is known of the server.

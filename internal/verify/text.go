@@ -116,13 +116,26 @@ func (p *printer) cases(list []Result, all bool) {
 	} else {
 		p.say("\nWhat did not simply hold\n")
 	}
-	for _, c := range shown {
+	more := 0
+	same := func() {
+		if more > 0 {
+			p.say("      and %d more, for the same reason\n", more)
+		}
+		more = 0
+	}
+	for i, c := range shown {
+		if i > 0 && c.Verdict == Inconclusive && c.Seen == shown[i-1].Seen && !all {
+			more++
+			continue
+		}
+		same()
 		verdict := string(c.Verdict)
 		if c.Severity != "" {
 			verdict += ", " + string(c.Severity)
 		}
 		p.say("  %s %s  %s (%s, %s)\n      expected: %s\n      seen:     %s\n", marks[c.Verdict], padded(c.ID, 12), c.Attempt, verdict, c.Era, c.Expected, c.Seen)
 	}
+	same()
 }
 
 func (p *printer) classes(list []Result) {

@@ -313,8 +313,12 @@ func (s *session) begin() error {
 
 // renew begins anew after something that the server did not stand. That it does not begin again ends what is tried.
 func (s *session) renew(after string) error {
+	if s.gone != "" {
+		return nil
+	}
 	if s.hangs >= mostHangs {
 		s.gone = fmt.Sprintf("not tried: the server had not answered %d times; --only tries single cases", s.hangs)
+		s.report.Unfinished = s.gone
 		return nil
 	}
 	if err := s.w.mend(); err != nil {
@@ -332,6 +336,7 @@ func (s *session) renew(after string) error {
 	}
 	if why != "" {
 		s.gone = fmt.Sprintf("not tried: after %s a new process did not serve: %s", after, strings.ReplaceAll(why, s.w.dir, "WORKSPACE"))
+		s.report.Unfinished = s.gone
 	}
 	return nil
 }
