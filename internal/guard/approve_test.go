@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,6 +41,8 @@ type asked struct {
 	once bool     // the next call is given back by the server first, with a question of its own
 	list bool     // and before that with one for roots
 	end  []func()
+
+	contained bool // the server is one of ours
 }
 
 // effects are what the tools of the server are believed to do.
@@ -153,7 +156,11 @@ func (a *asked) connect(era exchange.Era, caps string) *client {
 	outR, outW := io.Pipe()
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		transport.ServeStdio(a.t.Context(), inR, outW, a.guard.Wrap(a.server), transport.StdioOptions{})
+		wrap := a.guard.Wrap
+		if a.contained {
+			wrap = a.guard.WrapContained
+		}
+		transport.ServeStdio(a.t.Context(), inR, outW, wrap(a.server), transport.StdioOptions{})
 		outW.Close()
 	})
 	lines := make(chan string, 100)
@@ -654,6 +661,68 @@ func TestWhatIsShownIsNotForged(t *testing.T) {
 	}
 	a.answer(approval.Reply{})
 	c.done()
+}
+
+// oneRoot is a server of ours that does not serve its directory closed, though it is a root.
+type oneRoot struct {
+	*asked
+	closed string
+}
+
+func (s oneRoot) Means(_ context.Context, set roots.Set, arg string, _ bool) (string, error) {
+	return filepath.Join(set.Dirs()[0].Path, arg), nil
+}
+
+func (s oneRoot) Handle(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+	if r.Msg.Method() == "tools/call" && r.Roots.Dirs()[0].Path == s.closed {
+		r.Trail.Add(exchange.Note{Stage: "fs", Denied: true, Code: calllog.CodeOutside, Path: filepath.Join(s.closed, "f")})
+		reply(exchange.Refused(r, "refused", nil))
+		return
+	}
+	s.handle(ctx, r, reply)
+}
+
+// A client whose call a server of ours denied may say that it has other roots, and the call is tried with those. A relative path
+// leads elsewhere then, to which nobody said yes.
+func TestAYesIsNotForOtherRoots(t *testing.T) {
+	var dirs []roots.Dir
+	a := newAsked(t, policy.Never, func(o *guard.Options) {
+		for range 2 {
+			d, err := roots.Resolve(t.TempDir(), roots.ResolveOptions{Access: roots.ReadWrite})
+			if err != nil {
+				t.Fatal(err)
+			}
+			dirs = append(dirs, d)
+		}
+		o.Configured = roots.NewSet(dirs...)
+	})
+	a.contained, a.server = true, oneRoot{a, dirs[0].Path}
+	c := a.connect(exchange.Legacy, `{"roots":{}}`)
+	var list atomic.Value
+	list.Store(dirs[0].Path)
+	// answered gives the client's list when it is asked for, and returns what else comes.
+	answered := func() string {
+		for {
+			line := c.next()
+			m, err := wire.Scan([]byte(line), wire.Strict)
+			if err != nil || m.Method() != "roots/list" {
+				return line
+			}
+			c.say(`{"jsonrpc":"2.0","id":` + string(m.ID()) + `,"result":{"roots":[{"uri":"file://` + list.Load().(string) + `"}]}}`)
+		}
+	}
+	c.call("write_file", `{"path":"f"}`)
+	got := make(chan string)
+	go func() { got <- answered() }()
+	q := a.waits()
+	if !strings.Contains(q.Head, dirs[0].Path+"/f") {
+		t.Errorf("asked is %q", q.Head)
+	}
+	list.Store(dirs[1].Path)
+	a.answer(yes)
+	if line := <-got; !strings.Contains(line, "refused") || a.runs() != 0 {
+		t.Errorf("the client gets %s, and it ran %d times", line, a.runs())
+	}
 }
 
 func TestADeleteIsNeverRemembered(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/pathargs"
+	"github.com/rootbound/rootbound/internal/policy"
 	"github.com/rootbound/rootbound/internal/wire"
 	"github.com/rootbound/rootbound/roots"
 )
@@ -62,11 +63,43 @@ func (g *Guard) againStage(next exchange.Handler) exchange.Handler {
 				}
 				c := *r
 				c.Roots = set
+				decided, still := g.decidedStill(r, &c)
+				if !still {
+					reply(s.orConsent(r, path, o))
+					return
+				}
 				r.Trail.Reset(g.opt.Now())
+				for _, n := range decided {
+					r.Trail.Add(n)
+				}
 				next.Handle(ctx, &c, func(o exchange.Outcome) { reply(s.orConsent(r, path, o)) })
 			})
 		})
 	})
+}
+
+// decidedStill reports whether what was decided about r holds for c, the same with other roots, where a relative path may lead
+// elsewhere: a rule allows that too, or it is what a person said yes to. Decided is what the trail has of it.
+func (g *Guard) decidedStill(r, c *exchange.Request) (decided []exchange.Note, still bool) {
+	if g.policy.Load().Rules == nil || r.Msg.Method() != "tools/call" {
+		return nil, true
+	}
+	left := false
+	for _, n := range r.Trail.Notes() {
+		if n.Stage == "approve" || n.Stage == "policy" {
+			decided = append(decided, n)
+			left = left || n.Code == codeLeft
+		}
+	}
+	before, b := g.decide(r)
+	after, a := g.decide(c)
+	switch {
+	case left, a.Verdict == policy.Allow:
+		return decided, a.Verdict != policy.Deny
+	case a.Verdict == policy.Deny:
+		return nil, false
+	}
+	return decided, g.subject(c, after, a).digest == g.subject(r, before, b).digest
 }
 
 func (g *Guard) judge(ctx context.Context, r *exchange.Request, next exchange.Handler, reply func(exchange.Outcome)) {
