@@ -14,6 +14,8 @@ var roles = map[string]func(args []string) int{
 	"tap":      tap,
 	"goclient": goClient,
 	"goserver": goServer,
+
+	"guardedclient": guardedClient,
 }
 
 func TestMain(m *testing.M) {
