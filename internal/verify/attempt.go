@@ -87,7 +87,7 @@ func (a *attempt) judge(r role, what string, asked []byte, rep reply) {
 	case form == "name" && !rep.refused() && !r.reads() && !bytes.Contains(asked, []byte(a.name)): // what errors tell is a case of its own
 		a.leak("%s told the name of a file outside", what)
 	default:
-		if fact := a.facts(back, a.usual); fact != "" && !rep.refused() {
+		if fact := a.facts(bytes.ReplaceAll(back, []byte(a.dir), nil), a.usual); fact != "" && !rep.refused() {
 			a.leak("%s told the %s of a file outside", what, fact)
 		}
 	}
@@ -186,7 +186,7 @@ func (s *session) wrong() string {
 		return fmt.Sprintf("%s is not answered within %v", what, s.peer.limit)
 	case rep.refused():
 		return fmt.Sprintf("%s is refused: %s", what, clip(rep.text()))
-	case rep.took > quick:
+	case rep.took > s.quick():
 		return fmt.Sprintf("%s took %v", what, rep.took.Round(time.Millisecond))
 	case what == plainRead && !bytes.Contains(rep.result, []byte(s.w.inside[s.w.one])):
 		return "a plain file is read wrongly"

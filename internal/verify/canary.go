@@ -11,11 +11,14 @@ import (
 	"time"
 )
 
-// token returns a text that is nowhere else: letters and digits, so that no way of quoting changes it.
+// token returns a text that is nowhere else: letters, so that no way of quoting changes it, and no number is in it by chance.
 func token() string {
-	var b [10]byte
+	var b [20]byte
 	rand.Read(b[:])
-	return "q" + hex.EncodeToString(b[:]) // a letter first: it is a name, too
+	for i := range b {
+		b[i] = 'a' + b[i]%26
+	}
+	return string(b[:])
 }
 
 // forms are how a text may come back: as it is, backwards, in hex, and in base64 wherever it begins.

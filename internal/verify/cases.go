@@ -12,15 +12,15 @@ import (
 // What is no spelling of a path: links that lead to nothing, special files, names and sizes that are too much.
 
 // quick is how long an answer to what looks harmless may take.
-const quick = 2 * time.Second
+func (r *run) quick() time.Duration { return r.Limit * 2 / 3 }
 
 // answeredSoon holds a reply to the time of an ordinary call.
 func (a *attempt) answeredSoon(what string, r reply) {
-	if r.hung || r.took <= quick {
+	if r.hung || r.took <= a.run.quick() {
 		return
 	}
 	took := r.took.Round(10 * time.Millisecond)
-	if _, plain := a.session.plainly(); plain.took > quick/4 {
+	if _, plain := a.session.plainly(); plain.took > a.run.quick()/4 {
 		a.unsure("%s took %v, and so does what is harmless: the machine is slow", what, took)
 		return
 	}

@@ -37,6 +37,7 @@ type fault struct {
 	does    []string
 	find    func(f *faulty, path string) (string, error)
 	follows bool // links are followed in walks
+	hangs   bool // some calls are never answered
 	slow    bool // between a look and the use there is a moment
 	// call, request and answer, if set, do something else with a call, a request, or a result.
 	call    func(f *faulty, tool string, args map[string]any) (text string, done bool, err error)

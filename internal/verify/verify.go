@@ -48,6 +48,8 @@ type Options struct {
 	Race time.Duration
 	// Opened says of a server that has nothing to judge what it opened and contacted. It may be nil.
 	Opened func(ctx context.Context, s Setup) ([]string, error)
+	// Limit is how long an answer may take; 0 is three seconds. What looks harmless may take two thirds of it.
+	Limit time.Duration
 	// Progress is told what is being done. It may be nil.
 	Progress func(done, all int, what string)
 }
@@ -67,6 +69,9 @@ type run struct {
 func Run(ctx context.Context, o Options) (report *Report, err error) {
 	if len(o.Eras) == 0 {
 		o.Eras = []exchange.Era{exchange.Legacy, exchange.Modern}
+	}
+	if o.Limit == 0 {
+		o.Limit = callLimit
 	}
 	if o.Race == 0 {
 		o.Race = time.Second
@@ -171,6 +176,7 @@ func (r *run) connect(era exchange.Era, o peerOptions) (*peer, reply, error) {
 		p.close()
 		return nil, first, context.Cause(r.ctx)
 	}
+	p.limit = r.Limit
 	return p, first, nil
 }
 
@@ -325,6 +331,9 @@ func (s *session) renew(after string) error {
 		return err
 	}
 	err := s.again()
+	if err != nil { // once more: a machine may have a bad moment
+		err = s.again()
+	}
 	if context.Cause(s.ctx) != nil {
 		return context.Cause(s.ctx)
 	}
@@ -353,7 +362,7 @@ func (s *session) again() error {
 		return fmt.Errorf("starting the server again: %s", first.text())
 	}
 	if s.hangs >= patientHangs {
-		p.limit = lessLimit
+		p.limit = min(lessLimit, s.Limit)
 	}
 	return nil
 }
