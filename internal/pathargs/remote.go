@@ -27,7 +27,7 @@ func JudgeText(args []Argument, dirs []string) Verdict {
 			if r.weak || r.drop > 0 || a.Why == ByShape && !path.IsAbs(text) && text[0] != '~' && !hasDotDot(r.text) {
 				continue
 			}
-			refusal, err, clean := textual(text, dirs)
+			clean, refusal, err := textual(text, dirs)
 			if r.err != nil {
 				refusal, err = Unresolvable, r.err
 			}
@@ -47,23 +47,23 @@ func JudgeText(args []Argument, dirs []string) Verdict {
 }
 
 // textual says where a text leads by its words.
-func textual(text string, dirs []string) (Refusal, error, string) {
-	clean := path.Clean(text)
+func textual(text string, dirs []string) (clean string, refusal Refusal, err error) {
+	clean = path.Clean(text)
 	switch {
 	case text[0] == '~', strings.HasPrefix(text, "$HOME"), strings.HasPrefix(text, "${HOME}"):
-		return Unresolvable, errTheirHome, clean
+		return clean, Unresolvable, errTheirHome
 	case len(text) > 1 && text[1] == ':' && isLetter(text[0]):
-		return Outside, nil, clean // a drive
+		return clean, Outside, nil // a drive
 	case !path.IsAbs(text):
 		if clean == ".." || strings.HasPrefix(clean, "../") {
-			return Outside, nil, clean
+			return clean, Outside, nil
 		}
-		return NotRefused, nil, clean
+		return clean, NotRefused, nil
 	}
 	for _, dir := range dirs {
 		if clean == dir || strings.HasPrefix(clean, strings.TrimSuffix(dir, "/")+"/") {
-			return NotRefused, nil, clean
+			return clean, NotRefused, nil
 		}
 	}
-	return Outside, nil, clean
+	return clean, Outside, nil
 }

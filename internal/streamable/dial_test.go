@@ -523,10 +523,12 @@ func TestClearErrors(t *testing.T) {
 		"long":      {status(200, "application/json", `{"jsonrpc":"2.0","id":0,"result":"`+strings.Repeat("x", 5000)+`"}`), []string{`"data":{"reason":"too long"}`}},
 		"long line": {sse("data: " + strings.Repeat("x", 5000) + "||"), []string{`"data":{"reason":"too long"}`}},
 		"redirect": {func(w http.ResponseWriter, r *http.Request, _ message) {
-			http.Redirect(w, r, elsewhere.URL+"/a?secret", 307)
+			http.Redirect(w, r, elsewhere.URL+"/a?secret", http.StatusTemporaryRedirect)
 		}, []string{`"data":{"reason":"redirected"}`, "another place, " + elsewhere.URL + "/a;"}},
-		"lost body": {func(w http.ResponseWriter, r *http.Request, _ message) { http.Redirect(w, r, "/b", 302) }, []string{`"data":{"reason":"redirected"}`, "drops what was sent"}},
-		"circle":    {func(w http.ResponseWriter, r *http.Request, _ message) { http.Redirect(w, r, "/c", 307) }, []string{"in circles"}},
+		"lost body": {func(w http.ResponseWriter, r *http.Request, _ message) { http.Redirect(w, r, "/b", http.StatusFound) }, []string{`"data":{"reason":"redirected"}`, "drops what was sent"}},
+		"circle": {func(w http.ResponseWriter, r *http.Request, _ message) {
+			http.Redirect(w, r, "/c", http.StatusTemporaryRedirect)
+		}, []string{"in circles"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
