@@ -14,11 +14,6 @@ import (
 type counted struct{ held, leaked, failed, design int }
 
 // verified are servers, and what is known of them by hand: for each class, over the eras that they speak.
-//
-// The reference server lists what lies beside a root when its name is the root's with a space, a quote or a line end behind;
-// its errors name where a link leads; it waits for FIFOs, and does not end on a pattern. It checks a path and opens it
-// afterwards, so that races are lost when there is time enough. The Go SDK, once it was asked in a revision that it has,
-// answers requests in one that it has not, or in none.
 var verified = []struct {
 	name    string
 	command []string
@@ -33,7 +28,7 @@ var verified = []struct {
 		node: true, eras: "legacy", tools: 12, races: 8, classes: map[string]counted{
 			"questions": {held: 5}, "traversal": {held: 128}, "names": {held: 121, leaked: 9}, "URIs": {held: 42},
 			"links": {held: 84, leaked: 2, design: 1}, "special files": {held: 32, failed: 2}, "creation": {held: 4},
-			"limits": {held: 6, failed: 1}, "roots": {held: 12, design: 1}, "protocol": {held: 10},
+			"limits": {held: 3, failed: 1}, "roots": {held: 12, design: 1}, "protocol": {held: 10},
 		},
 	},
 	{name: "a server without files, on the Go SDK", command: self("goserver"), eras: "legacy modern", classes: map[string]counted{"protocol": {held: 18, failed: 1}}},
@@ -41,8 +36,8 @@ var verified = []struct {
 	{name: "the same of the stateless revision", command: self("goserver", "modern"), eras: "modern", classes: map[string]counted{"protocol": {held: 10, failed: 2}}},
 }
 
-// ofTime are cases whose outcome depends on what comes first.
-var ofTime = map[string]bool{"SQ-03": true}
+// ofTime are cases whose outcome depends on what comes first, or on how busy the machine is.
+var ofTime = map[string]bool{"SQ-03": true, "E50": true, "E52": true, "E118": true}
 
 // TestVerify compares what is found of real servers with what is known of them.
 func TestVerify(t *testing.T) {

@@ -194,8 +194,6 @@ func (s *session) wrong() string {
 	return ""
 }
 
-func integer(n int) []byte { return fmt.Appendf(nil, "%d", n) }
-
 func quoted(values ...string) []byte {
 	b := []byte{'['}
 	for i, v := range values {

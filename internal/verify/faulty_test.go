@@ -44,10 +44,9 @@ type fault struct {
 	request func(f *faulty, r *exchange.Request, reply func(exchange.Outcome)) bool
 	answer  func(method string, result []byte) []byte
 	// list is put between the server and the client's list of roots.
-	list  func(f *faulty, list []byte) []byte
-	deaf  bool // it never asks for roots
-	first bool // it uses the first only
-	set   func(dirs []roots.Dir) []roots.Dir
+	list func(f *faulty, list []byte) []byte
+	deaf bool // it never asks for roots
+	set  func(dirs []roots.Dir) []roots.Dir
 }
 
 var errOutside = errors.New("access denied")
