@@ -152,8 +152,9 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		if names := temporary(); len(names) > 0 {
 			t.Errorf("round %d: after a list there is %q", round, names)
 		}
+		first := version + 1
 		go func() {
-			for next := version + 1; ; next++ {
+			for next := first; ; next++ {
 				line := fmt.Sprintf(`{"name":"write_file","arguments":{"path":"sub/file","content":%s}}`, quoteJSON(text(next)))
 				if round%2 == 1 { // every line is edited
 					line = fmt.Sprintf(`{"name":"edit_file","arguments":{"path":"sub/file","edits":[{"oldText":"version %06d\n","newText":"version %06d\n","replaceAll":true}]}}`, next-1, next)

@@ -17,9 +17,10 @@ import (
 // NewAuthority starts a Site behind an authorization server of OAuth, which lets in whoever visits its page. Close ends both.
 func NewAuthority() (site *Site, closing func()) {
 	a := &authority{}
-	a.server = httptest.NewServer(a)
-	a.site = NewSite("nobody-knows-" + rand.Text())
-	a.site.Metadata = a.server.URL
+	a.server = httptest.NewUnstartedServer(a)
+	a.server.Start()
+	a.site = &Site{Metadata: a.server.URL, token: "nobody-knows-" + rand.Text(), sessions: map[string]*siteSession{}}
+	a.site.start()
 	return a.site, func() {
 		a.site.Close()
 		a.server.Close()

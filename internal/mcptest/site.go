@@ -33,8 +33,14 @@ type siteSession struct {
 // NewSite starts one that wants a token, or with "" none.
 func NewSite(token string) *Site {
 	s := &Site{token: token, sessions: map[string]*siteSession{}}
-	s.Server = httptest.NewServer(s)
+	s.start()
 	return s
+}
+
+// start starts it when all is said that a request needs to know.
+func (s *Site) start() {
+	s.Server = httptest.NewUnstartedServer(s)
+	s.Start()
 }
 
 // NewSecureSite starts one over TLS, with a certificate that no machine trusts by itself: it is returned, as PEM.

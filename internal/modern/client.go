@@ -384,7 +384,7 @@ func (k *call) abandon() {
 	c.mu.Lock()
 	c.parked = slices.DeleteFunc(c.parked, func(o *call) bool { return o == k })
 	c.mu.Unlock()
-	k.cancel(ErrAbandoned)
+	defer k.cancel(ErrAbandoned) // behind what is said of it, or its questions would be answered before that
 	p := append([]byte(`{"requestId":`), k.first.ID()...)
 	p = wire.AppendQuote(append(p, `,"reason":`...), ErrAbandoned.Error())
 	m := wire.NewNotification("notifications/cancelled", append(p, '}'))
