@@ -26,9 +26,9 @@ var verified = []struct {
 	{
 		name: "the reference server", command: []string{"node", abs("node_modules/@modelcontextprotocol/server-filesystem/dist/index.js"), "{roots}"},
 		node: true, eras: "legacy", tools: 12, races: 8, classes: map[string]counted{
-			"questions": {held: 5}, "traversal": {held: 128}, "names": {held: 121, leaked: 9}, "URIs": {held: 42},
-			"links": {held: 84, leaked: 2, design: 1}, "special files": {held: 32, failed: 2}, "creation": {held: 4},
-			"limits": {held: 3, failed: 1}, "roots": {held: 12, design: 1}, "protocol": {held: 10},
+			"questions": {held: 5}, "traversal": {held: 142}, "names": {held: 121, leaked: 9}, "URIs": {held: 42},
+			"links": {held: 94, leaked: 2, design: 1}, "special files": {held: 32, failed: 2}, "creation": {held: 5},
+			"limits": {held: 4, failed: 2}, "roots": {held: 13, design: 1}, "protocol": {held: 10},
 		},
 	},
 	{name: "a server without files, on the Go SDK", command: self("goserver"), eras: "legacy modern", classes: map[string]counted{"protocol": {held: 18, failed: 1}}},
@@ -36,8 +36,8 @@ var verified = []struct {
 	{name: "the same of the stateless revision", command: self("goserver", "modern"), eras: "modern", classes: map[string]counted{"protocol": {held: 10, failed: 2}}},
 }
 
-// ofTime are cases whose outcome depends on what comes first, or on how busy the machine is.
-var ofTime = map[string]bool{"SQ-03": true, "E50": true, "E52": true, "E118": true}
+// ofTime are cases whose outcome depends on what comes first, on how busy the machine is, or on who may make a device.
+var ofTime = map[string]bool{"SQ-03": true, "E50": true, "E52": true, "E116": true, "E118": true, "E105": true}
 
 // TestVerify compares what is found of real servers with what is known of them.
 func TestVerify(t *testing.T) {

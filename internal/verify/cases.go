@@ -218,6 +218,102 @@ func single() []trial {
 			try:     func(a *attempt) { a.do(roleRead, text("path", a.in("h"))) },
 		},
 		{
+			id: "E87", class: "links", severity: High, needs: []role{roleWrite},
+			attempt: "write: onto another name of a file outside (a hard link)", expected: "the file outside is as it was",
+			prepare: hardLink,
+			try:     func(a *attempt) { a.do(roleWrite, text("path", a.in("h"), "content", "x")) },
+		},
+		{
+			id: "E88", class: "links", severity: High, needs: []role{roleEdit},
+			attempt: "edit: another name of a file outside (a hard link)", expected: "the file outside is as it was",
+			prepare: hardLink,
+			try: func(a *attempt) {
+				// That the file can be read by this name is a case of its own (E86).
+				t := a.tools[roleEdit]
+				if r := a.call(t.name, t.arguments(text("path", a.in("h"), "old", "canary", "new", "changed"))); r.hung {
+					a.fault("it did not answer")
+				}
+			},
+		},
+		{
+			id: "E82", class: "links", severity: High, unix: true, fresh: true, needs: []role{roleRead},
+			attempt: "read: in a root that was exchanged for a link outside after the start", expected: "refused, or the root as it was",
+			try: func(a *attempt) { a.exchangedRoot() },
+		},
+		{
+			id: "E105", class: "special files", severity: Medium, unix: true, needs: []role{roleRead},
+			attempt: "read: a device that never ends", expected: "an error, soon", prepare: device,
+			try: func(a *attempt) { a.answeredSoon("it", a.do(roleRead, text("path", a.in("zero")))) },
+		},
+		{
+			id: "E112", class: "limits", severity: Medium, unix: true, needs: []role{roleRead},
+			attempt: "read: the first line of a file of 100 GiB that takes no room", expected: "an error or a part, soon",
+			prepare: sparse,
+			try: func(a *attempt) {
+				if a.tools[roleRead].params["head"] == "" {
+					a.skipped = "the tool cannot be asked for the first lines"
+					return
+				}
+				values := text("path", a.in("huge"))
+				values["head"] = []byte("1")
+				a.answeredSoon("it", a.do(roleRead, values))
+			},
+		},
+		{
+			id: "E116", class: "limits", severity: Medium, needs: []role{roleTree},
+			attempt: "tree: 700 levels deep", expected: "an answer or an error, soon",
+			prepare: func(p *place) error { return os.MkdirAll(p.in(strings.Repeat("d/", 700)), 0o755) },
+			try:     func(a *attempt) { a.answeredSoon("it", a.do(roleTree, text("path", a.root))) },
+		},
+		{
+			id: "E121", class: "roots", severity: Medium, needs: []role{roleMove},
+			attempt: "move: a file from one root to the other", expected: "it is in one of the two afterwards",
+			try: func(a *attempt) {
+				to := filepath.Join(a.two, filepath.Base(a.root)+".txt")
+				defer os.Remove(to)
+				a.do(roleMove, text("from", a.in("ok.txt"), "to", to))
+				n := 0
+				for _, path := range []string{a.in("ok.txt"), to} {
+					if b, err := os.ReadFile(path); err == nil && strings.HasPrefix(string(b), "ok ") {
+						n++
+					}
+				}
+				if n != 1 {
+					a.fault("it is in %d of them", n)
+				}
+			},
+		},
+		{
+			id: "E133", class: "limits", severity: Low, needs: []role{roleRead},
+			attempt: "read: less than none and more than all of the first lines", expected: "errors, or the file",
+			try: func(a *attempt) {
+				if a.tools[roleRead].params["head"] == "" {
+					a.skipped = "the tool cannot be asked for the first lines"
+					return
+				}
+				for _, n := range []string{"-1", "1000000000000", "1e308", "0.5"} {
+					values := text("path", a.in("ok.txt"))
+					values["head"] = []byte(n)
+					a.answeredSoon("it", a.do(roleRead, values))
+				}
+			},
+		},
+		{
+			id: "E134", class: "creation", severity: Medium, unix: true, needs: []role{roleWrite},
+			attempt: "write: onto a file that runs as its owner (setuid)", expected: "it does not any more",
+			prepare: func(p *place) error {
+				err := os.WriteFile(p.in("suid"), []byte("x"), 0o755)
+				return joined(err, os.Chmod(p.in("suid"), 0o755|os.ModeSetuid))
+			},
+			try: func(a *attempt) {
+				a.do(roleWrite, text("path", a.in("suid"), "content", "changed"))
+				b, _ := os.ReadFile(a.in("suid"))
+				if info, err := os.Stat(a.in("suid")); err == nil && string(b) == "changed" && info.Mode()&os.ModeSetuid != 0 {
+					a.fault("what was written runs as the owner of the file")
+				}
+			},
+		},
+		{
 			id: "E131", class: "names", severity: Low, needs: []role{roleRead},
 			attempt: "read: a path that is no string", expected: "errors",
 			try: func(a *attempt) {
@@ -327,6 +423,31 @@ func (a *attempt) environment(path string) {
 	r := a.do(roleRead, text("path", path))
 	if !r.refused() && bytes.Contains(r.result, []byte("PATH=")) {
 		a.leak("the environment was read, with what secrets are in it")
+	}
+}
+
+// exchangedRoot puts a link to outside in the place of the second root of a server that has begun, and reads through it.
+func (a *attempt) exchangedRoot() {
+	p, first, err := a.run.connect(a.era, peerOptions{})
+	if err != nil {
+		a.unsure("%v", err)
+		return
+	}
+	defer p.close()
+	a.peer = p
+	if !first.ok() {
+		a.fault("the server did not begin: %s", a.short(first.text()))
+		return
+	}
+	a.do(roleRead, text("path", filepath.Join(a.two, plainName)))
+	away := a.two + "-away"
+	if err := joined(os.Rename(a.two, away), link(a.out, a.two)); err != nil {
+		a.unsure("the root could not be exchanged: %v", err)
+	} else {
+		a.do(roleRead, text("path", filepath.Join(a.two, filepath.Base(a.file))))
+	}
+	if err := joined(os.Remove(a.two), os.Rename(away, a.two)); err != nil {
+		a.unsure("the root could not be put back: %v", err)
 	}
 }
 

@@ -37,6 +37,7 @@ type fault struct {
 	does    []string
 	find    func(f *faulty, path string) (string, error)
 	follows bool // links are followed in walks
+	inPlace bool // a file is written where it is, whatever other names it has
 	hangs   bool // some calls are never answered
 	slow    bool // between a look and the use there is a moment
 	// call, request and answer, if set, do something else with a call, a request, or a result.
@@ -114,6 +115,21 @@ func through(change func(string) string) func(f *faulty, path string) (string, e
 }
 
 var finds = map[string]func(f *faulty, path string) (string, error){
+	"sound": sound,
+	"tilde": func(f *faulty, path string) (string, error) {
+		if rest, ok := strings.CutPrefix(path, "~/"); ok {
+			home, err := os.UserHomeDir()
+			return filepath.Join(home, rest), err
+		}
+		return sound(f, path)
+	},
+	// A slash behind says that it is a directory, and those are not looked at.
+	"slash": func(f *faulty, path string) (string, error) {
+		if clean := filepath.Clean(path); strings.HasSuffix(path, "/") && f.inside(clean) {
+			return clean, nil
+		}
+		return sound(f, path)
+	},
 	"nothing": func(_ *faulty, path string) (string, error) {
 		if !filepath.IsAbs(path) || len(path) > 4096 {
 			return "", errOutside
@@ -293,6 +309,16 @@ func (f *faulty) stat(path string) (fs.FileInfo, error) {
 	return info, err
 }
 
+// write writes a file: as a new one in the place of the old, or into the old one.
+func (f *faulty) write(path, content string) error {
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && !f.fault.inPlace {
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(path, []byte(content), 0o644)
+}
+
 // naive does an operation with plain calls of the system.
 func (f *faulty) naive(tool string, args map[string]any) (string, error) {
 	find := func(name string) (string, error) {
@@ -396,7 +422,7 @@ func (f *faulty) naive(tool string, args map[string]any) (string, error) {
 			return "", errors.New("no file")
 		}
 		os.MkdirAll(filepath.Dir(path), 0o755)
-		return plain(os.WriteFile(path, []byte(str(args, "content")), 0o644))
+		return plain(f.write(path, str(args, "content")))
 	case "append_file":
 		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 			return "", errors.New("no file")
@@ -420,7 +446,7 @@ func (f *faulty) naive(tool string, args map[string]any) (string, error) {
 			}
 			s = strings.Replace(s, str(m, "oldText"), str(m, "newText"), 1)
 		}
-		return plain(os.WriteFile(path, []byte(s), 0o644))
+		return plain(f.write(path, s))
 	case "create_directory":
 		return plain(os.MkdirAll(path, 0o755))
 	case "delete_path":

@@ -63,6 +63,16 @@ var shapes = []shape{
 		spell: func(p *place, target string) string { return "../" + filepath.ToSlash(relativeTo(p.dir, target)) }},
 	{id: "E23", class: "traversal", what: "a relative path that is in the server's working directory", severity: Critical,
 		spell: func(p *place, target string) string { return filepath.ToSlash(relativeTo(p.outside, target)) }},
+	{id: "E24", class: "traversal", what: "'~', which a shell would make the home directory", severity: Critical, unix: true,
+		prepare: func(*place) error {
+			if home, err := os.UserHomeDir(); err != nil || !filepath.IsAbs(home) {
+				return errSkip("there is no home directory")
+			}
+			return nil
+		}, spell: func(_ *place, target string) string {
+			home, _ := os.UserHomeDir()
+			return "~/" + filepath.ToSlash(relativeTo(home, target))
+		}},
 	{id: "E05", class: "traversal", what: "'..' between double slashes", severity: Critical,
 		spell: func(p *place, target string) string {
 			return p.root + "//" + strings.ReplaceAll(relative(p, target), "/", "//")
@@ -134,6 +144,10 @@ var shapes = []shape{
 	{id: "E54", class: "links", what: "an absolute link to a directory outside", severity: High,
 		prepare: func(p *place) error { return link(p.out, p.in("l")) },
 		spell:   func(p *place, target string) string { return beneath(p, p.in("l"), target) }},
+	{id: "E59", class: "links", what: "a link to a directory outside, with a slash behind", severity: High,
+		skip:    func(o operation) bool { return o.file },
+		prepare: func(p *place) error { return link(p.out, p.in("l")) },
+		spell:   func(p *place, target string) string { return beneath(p, p.in("l"), target) + "/" }},
 	{id: "E56", class: "links", what: "a chain of links, inside, inside, outside", severity: High,
 		prepare: func(p *place) error {
 			return joined(os.Mkdir(p.in("a"), 0o755), link(filepath.Join("a", "l2"), p.in("l1")), link(p.out, p.in("a", "l2")))

@@ -100,7 +100,7 @@ func naively(find string, does ...string) fault {
 	if len(does) == 0 {
 		does = everyTool
 	}
-	return fault{does: does, find: finds[find], follows: find == "lexical" || find == "nothing" || find == "resolved", slow: find == "race"}
+	return fault{does: does, find: finds[find], follows: find == "lexical" || find == "nothing" || find == "resolved", inPlace: find == "sound", slow: find == "race"}
 }
 
 // hang does not answer a call of a tool with such an argument.
@@ -135,7 +135,7 @@ var planted = []struct {
 }{
 	{name: "compares the beginning of a name", fault: naively("prefix"), finds: []string{"E12/read", "E12/write", "E13/list", "E15/make-a-directory"}, only: `E1[2358]/`},
 	{name: "compares before dots are taken out", fault: naively("dots"), finds: []string{"E01/read", "E01/write", "E01/stat", "E06/list"}, only: `E0[1-6]/|E39/`},
-	{name: "does not look at links", fault: naively("lexical"), finds: []string{"E53/read", "E54/write", "E55/tree", "E56/edit", "E58/list", "E63", "E72"}, only: `E5[3-8]/|E63|E64|E65|E67|E7[1-5]|E80|E85s?|E9[56]|E35/`},
+	{name: "does not look at links", fault: naively("lexical"), finds: []string{"E53/read", "E54/write", "E55/tree", "E56/edit", "E58/list", "E63", "E72", "E82"}, only: `E82|E5[3-9]/|E63|E64|E65|E67|E7[1-5]|E80|E85s?|E9[56]|E35/`},
 	{name: "takes spaces off what it checks", fault: naively("trims"), finds: []string{"E13/read", "E13/list", "E18/write"}, only: `E1[38]/`},
 	{name: "takes quotes off what it checks", fault: naively("quotes"), finds: []string{"E15/read", "E15/write"}, only: `E15/`},
 	{name: "decodes after it checked", fault: naively("decoded"), finds: []string{"E28/read", "E28/write"}, only: `E28/|E30b/`},
@@ -147,12 +147,16 @@ var planted = []struct {
 	{name: "does not tell capital letters", fault: naively("case"), finds: []string{"E20/read", "E20/write"}, only: `E20/`},
 	{name: "opens what a URI says", fault: naively("uri"), finds: []string{"E30/read", "E31/list"}, only: `E3[01]b?/`},
 	{name: "ends a path at a NUL", fault: naively("nul"), finds: []string{"E27/read", "E27/write"}, only: `E27/`},
-	{name: "takes a relative path from its working directory", fault: naively("cwd"), finds: []string{"E23/read", "E22"}, only: `E03/|E23/|E2[12]|E3[01]b?/`},
+	{name: "takes a relative path from its working directory", fault: naively("cwd"), finds: []string{"E23/read", "E22"}, only: `E03/|E2[34]/|E2[12]|E3[01]b?/`},
 	{name: "looks at the part that is there", fault: naively("part"), finds: []string{"E02/read", "E02/write"}, only: `E02/`},
-	{name: "takes what a link leads to, unchecked", fault: naively("resolved"), finds: []string{"E53/move-in", "E53/delete", "E64", "E65"}, only: `E5[3-8]/|E6[3-7]|E7[1-5]|E80|E85s?|E9[56]|E35/`},
+	{name: "takes what a link leads to, unchecked", fault: naively("resolved"), finds: []string{"E53/move-in", "E53/delete", "E64", "E65"}, only: `E82|E5[3-9]/|E6[3-7]|E7[1-5]|E80|E85s?|E9[56]|E35/`},
+	{name: "knows a home directory", fault: naively("tilde"), finds: []string{"E24/read", "E24/write"}, only: `E24/`},
+	{name: "does not look at a link with a slash behind", fault: naively("slash", "list_directory", "create_directory"), finds: []string{"E59/list", "E59/make-a-directory"}, only: `E59/|E67`},
+	{name: "writes into a file that is there", fault: naively("sound", "write_file"), finds: []string{"E87"}, only: `E87|E134`},
+	{name: "edits a file in its place", fault: naively("sound", "edit_file"), finds: []string{"E88"}, only: `E88`},
 	{name: "lets one into /proc", fault: naively("proc"), finds: []string{"E93/read", "E99"}, only: `E93/|E9[59]`},
 
-	{name: "read is not checked", fault: naively("nothing", "read_text_file"), finds: []string{"E09/read", "E10", "E12/read", "E55/read", "Q3", "E126"}, only: `/read$|E10|E99|E96|E85|Q[34]|E12[0-9]|E130`},
+	{name: "read is not checked", fault: naively("nothing", "read_text_file"), finds: []string{"E09/read", "E10", "E12/read", "E55/read", "Q3", "E126"}, only: `/read$|E10|E82|E99|E96|E85|Q[34]|E12[0-9]|E13[03]`},
 	{name: "read media is not checked", fault: naively("nothing", "read_media_file"), finds: []string{"E09/read-media"}, only: `/read-media`},
 	{name: "read several is not checked", fault: naively("nothing", "read_multiple_files"), finds: []string{"E09/read-several", "E80"}, only: `/read-several|E80|E85s`},
 	{name: "list is not checked", fault: naively("nothing", "list_directory"), finds: []string{"E09/list", "E11"}, only: `/list$|E11`},
@@ -186,7 +190,28 @@ var planted = []struct {
 	{name: "does not end on braces", fault: hang("search_files", "pattern", func(p string) bool { return strings.Contains(p, "{a,b}") }), finds: []string{"E118"}, only: `E118`},
 	{name: "does not end on a long path", fault: hang("read_text_file", "path", func(p string) bool { return len(p) > 100_000 }), finds: []string{"E50"}, only: `E50`},
 	{name: "does not answer a path that is no string", fault: hang("read_text_file", "path", func(p string) bool { return p == "" }), finds: []string{"E131"}, only: `E131|TC-22`},
-	{name: "reads a file of any size", fault: hang("read_text_file", "path", func(p string) bool { return strings.HasSuffix(p, "huge") }), finds: []string{"E109"}, only: `E109`},
+	{name: "reads a file of any size", fault: hang("read_text_file", "path", func(p string) bool { return strings.HasSuffix(p, "huge") }), finds: []string{"E109", "E112"}, only: `E109|E112`},
+	{name: "reads a device to its end", fault: hang("read_text_file", "path", func(p string) bool { return strings.HasSuffix(p, "zero") || strings.HasSuffix(p, "sock") }), finds: []string{"E104"}, only: `E10[45]`},
+	{name: "does not end on a deep tree", fault: hang("directory_tree", "path", func(p string) bool { return present(p, "d", "d", "d", "d") }), finds: []string{"E116"}, only: `E116`},
+	{name: "reads less than nothing", fault: fault{request: func(_ *faulty, r *exchange.Request, _ func(exchange.Outcome)) bool {
+		head, _ := wire.Get(r.Msg.Params(), "arguments", "head")
+		return string(head) == "-1"
+	}}, finds: []string{"E133"}, only: `E133`},
+	{name: "loses what it moves to another root", fault: fault{call: func(f *faulty, tool string, args map[string]any) (string, bool, error) {
+		from, to := str(args, "source"), str(args, "destination")
+		if tool != "move_file" || !f.inside(to) || strings.HasPrefix(to, f.roots[0]+"/") || filepath.Base(from) != "ok.txt" {
+			return "", false, nil
+		}
+		return "done", true, os.Remove(from)
+	}}, finds: []string{"E121"}, only: `E121`},
+	{name: "keeps what lets a file run as its owner", fault: fault{call: func(_ *faulty, tool string, args map[string]any) (string, bool, error) {
+		path := str(args, "path")
+		if tool != "write_file" || filepath.Base(path) != "suid" {
+			return "", false, nil
+		}
+		err := errors.Join(os.WriteFile(path, []byte(str(args, "content")), 0o755), os.Chmod(path, 0o755|os.ModeSetuid))
+		return "done", true, err
+	}}, finds: []string{"E134"}, only: `E134`},
 	{name: "does not end on a path of 5,000 bytes", fault: hang("read_text_file", "path", func(p string) bool { return len(p) > 5000 && len(p) < 100_000 }), finds: []string{"E49"}, only: `E49`},
 	{name: "does not end on a long name", fault: hang("write_file", "path", func(p string) bool { return len(filepath.Base(p)) >= 300 }), finds: []string{"E51"}, only: `E51`},
 	{name: "does not end on a deep path", fault: hang("create_directory", "path", func(p string) bool { return strings.Count(p, "/") > 1000 }), finds: []string{"E52"}, only: `E52`},
