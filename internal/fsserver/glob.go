@@ -152,7 +152,7 @@ func splitElements(pattern string) []string {
 			names = append(names, p)
 		}
 	}
-	if names == nil {
+	if len(names) == 0 { // nothing, or only what went up again
 		return []string{""}
 	}
 	return names
