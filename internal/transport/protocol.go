@@ -17,11 +17,6 @@ type Protocol string
 // modernRevisions are those of the stateless era that are known.
 var modernRevisions = []string{"2026-07-28"}
 
-// Protocols are the values that there are.
-func Protocols() []string {
-	return slices.Concat([]string{"auto", "legacy", "modern"}, handshakeRevisions, modernRevisions)
-}
-
 // only returns the era that a peer is held to, and whether it is held to one.
 func (p Protocol) only() (exchange.Era, bool) {
 	switch {

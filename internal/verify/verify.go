@@ -200,9 +200,9 @@ func (r *run) era(era exchange.Era) (spoken, err error) {
 	if len(r.report.Tools) == 0 {
 		r.report.Tools = s.tools.found()
 	}
-	for role, named := range r.Tools {
-		if t := s.tools[roleOf(role)]; t == nil || t.name != named[0] {
-			return nil, fmt.Errorf("the server has no tool %q that could be for %q", named[0], role)
+	for what, named := range r.Tools {
+		if t := s.tools[role(what)]; t == nil || t.name != named[0] {
+			return nil, fmt.Errorf("the server has no tool %q that could be for %q", named[0], what)
 		}
 	}
 	trials := slices.DeleteFunc(battery(r.Race > 0, r.Filled), func(t trial) bool { return !r.wanted(t.id, t.class) })
@@ -268,8 +268,6 @@ func Cases(words ...string) []Result {
 		return len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return chosen(word, c.ID, c.Class) })
 	})
 }
-
-func roleOf(name string) role { return role(name) }
 
 func appendOnce(list []string, s string) []string {
 	if slices.Contains(list, s) {
