@@ -60,8 +60,14 @@ func (g *Guard) decide(r *exchange.Request) (policy.Call, policy.Decision) {
 	}
 	c.Effect, c.From = g.effect(p, c.Tool)
 	var refused *pathargs.Judged
-	c.Paths, refused = g.policyPaths(r)
-	d := p.Rules.Decide(c)
+	var d policy.Decision
+	if g.contained && !p.Rules.OfPaths() { // ours finds out where they lead anyway: only a question has to say so first
+		d = p.Rules.Decide(c)
+	}
+	if d.Verdict != policy.Allow {
+		c.Paths, refused = g.policyPaths(r)
+		d = p.Rules.Decide(c)
+	}
 	if c.Effect == policy.Unknown && p.Profile != nil && d.Verdict == policy.Ask {
 		d.Change += "\nthe version of the server in its command: of some versions it is known what their tools do"
 		if _, listed := g.tools.get(c.Tool); !listed {

@@ -133,12 +133,23 @@ type Layers struct {
 
 // Policy decides about calls. The zero value, and nil, deny everything. It does not change and is safe for concurrent use.
 type Policy struct {
-	layers Layers
-	index  *index
+	layers  Layers
+	index   *index
+	ofPaths bool
 }
 
 // New makes a policy. The rules may not be changed afterwards.
-func New(l Layers) *Policy { return &Policy{l, newIndex(l)} }
+func New(l Layers) *Policy {
+	p := &Policy{layers: l, index: newIndex(l)}
+	p.ofPaths = slices.ContainsFunc(p.all(), func(r *Rule) bool {
+		return slices.ContainsFunc(r.Args, func(a Arg) bool { return a.OfPath() })
+	})
+	return p
+}
+
+// OfPaths reports whether a rule is about where arguments lead. Where none is, the paths of a call change nothing of whether it
+// is allowed.
+func (p *Policy) OfPaths() bool { return p != nil && p.ofPaths }
 
 // Decide decides. Where a call goes on it says which rule decided, and no more: Explain does.
 func (p *Policy) Decide(c Call) Decision {
