@@ -40,7 +40,7 @@ func (c *configured) judge(s *clientconf.Server, o wrapOptions, set roots.Set) v
 		return verdict{server: s, why: "is wrapped already"}
 	case target.Guarded:
 		return stays("there is a rootbound in front of it already")
-	case clientconf.IsRootbound(command.Path):
+	case clientconf.IsRootbound(command.Path), target.Name == "rootbound fs":
 		return stays("it is Rootbound itself")
 	case s.File.Place.Scope == clientconf.Managed:
 		return stays("the file belongs to who administers this machine")

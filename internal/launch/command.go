@@ -120,20 +120,7 @@ func (l *line) next() {
 	case "sh", "bash", "dash", "zsh", "fish", "ksh", "powershell", "pwsh":
 		l.unknown()
 	case "rootbound":
-		switch word(0) {
-		case "run":
-			i := slices.Index(args, "--")
-			if i < 0 {
-				l.unknown()
-				return
-			}
-			l.target.Guarded = true
-			l.at += i + 2
-		case "fs":
-			l.found(Target{Name: "rootbound fs"}, 1)
-		default:
-			l.unknown()
-		}
+		l.rootbound(args)
 	case "npx", "pnpx", "bunx":
 		l.npm(args, 0)
 	case "npm", "pnpm", "yarn", "bun":
@@ -216,6 +203,11 @@ func (l *line) asked(spec string, args []string) {
 
 // found ends the line: the arguments of the target begin n words behind the program.
 func (l *line) found(t Target, n int) {
+	if t.Name == "rootbound" && (t.Registry == NPM || t.Registry == "") { // our own package, which has the program
+		l.at += n
+		l.rootbound(l.words[l.at+1:])
+		return
+	}
 	t.Guarded, t.Spec, t.SpecAt = l.target.Guarded, l.target.Spec, l.target.SpecAt
 	l.target, l.done = t, true
 	l.at += 1 + n
@@ -231,6 +223,28 @@ const (
 		"--pull --restart --runtime --security-opt --shm-size --stop-signal --stop-timeout --storage-opt --sysctl --tmpfs --ulimit " +
 		"-u --user --userns -v --volume --volume-driver --volumes-from -w --workdir"
 )
+
+// rootbound reads what stands behind our own program: run, fs, or what serves nobody.
+func (l *line) rootbound(args []string) {
+	command := ""
+	if len(args) > 0 {
+		command = args[0]
+	}
+	switch command {
+	case "run":
+		i := slices.Index(args, "--")
+		if i < 0 {
+			l.unknown()
+			return
+		}
+		l.target = Target{Guarded: true}
+		l.at += i + 2
+	case "fs":
+		l.found(Target{Name: "rootbound fs"}, 1)
+	default:
+		l.unknown()
+	}
+}
 
 // npm reads npx, npm exec, pnpm dlx, yarn dlx and bunx, from args[i] on.
 func (l *line) npm(args []string, i int) {

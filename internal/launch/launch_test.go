@@ -27,6 +27,7 @@ func TestSpec(t *testing.T) {
 		{"npx --package=@scope/name run", "@scope/name", 0},
 		{"uvx --from git+https://example.test/x run", "git+https://example.test/x", 1},
 		{"rootbound run --root /a -- npx name", "name", 5},
+		{"npx -y rootbound run -- my-server", "", 0},
 		{"node server.js", "", 0},
 	} {
 		c := command(tt.line)
@@ -96,6 +97,13 @@ func TestIdentify(t *testing.T) {
 		{"/usr/bin/rootbound run --root /a -- sh -c x", "an unknown program [] guarded"},
 		{"rootbound run -- rootbound run -- rootbound fs /a", "rootbound fs [/a] guarded"},
 		{"rootbound doctor", "an unknown program []"},
+		{"npx -y rootbound run --root /a -- npx -y " + fs + " /a", "npm:" + fs + " [/a] guarded"},
+		{"npx rootbound@1.2.3 run -- my-server /a", "my-server [/a] guarded"},
+		{"npm exec rootbound -- fs /a", "rootbound fs [/a]"},
+		{"pnpm dlx rootbound fs /a", "rootbound fs [/a]"},
+		{"npx -y rootbound", "an unknown program []"},
+		{"node /opt/node_modules/rootbound/bin/rootbound.cjs run -- my-server /a", "my-server [/a] guarded"},
+		{"node node_modules/.bin/rootbound fs /a", "rootbound fs [/a]"},
 		{"/", "an unknown program []"},
 	}
 	for _, tt := range tests {
