@@ -193,6 +193,9 @@ type stamp struct {
 // Watch follows what f says of s.
 func (f File) Watch(s Server) *Watch { return &Watch{file: f, server: s} }
 
+// Anew returns a watch of the same that was told nothing yet. Whoever shares a watch misses what another one was told.
+func (w *Watch) Anew() *Watch { return w.file.Watch(w.server) }
+
 // Changed returns the directories that the server may have, and whether the file changed since the last call; the first
 // call always says so. When it did not, dirs is nil. With an error there are none.
 func (w *Watch) Changed() (dirs []string, changed bool, err error) {

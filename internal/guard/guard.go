@@ -25,6 +25,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rootbound/rootbound/internal/approval"
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/consent"
 	"github.com/rootbound/rootbound/internal/exchange"
@@ -78,6 +79,8 @@ type Options struct {
 	Policy Policy
 	// Approval is how a person is asked.
 	Approval Approval
+	// Board is told what becomes of calls, and that what Clients returns may have changed; nil is not.
+	Board *approval.Board
 	// Log takes the records; nil keeps none.
 	Log *calllog.Log
 	// Warn is told what a person should know. It may be nil.
@@ -106,8 +109,11 @@ type Guard struct {
 	listeners  []*listener
 	unshared   map[string]bool // directories of which it was said that they wait for consent to be told
 	told       map[string]int  // how often something was found in answers, by what is told of it
+	released   int             // how many pins it knows to be held no more
 	damaged    string          // what was wrong with the consents when they were read last
 	sessions   map[*exchange.Session]*session
+	made       int     // sessions, ever
+	stateless  *client // the last that no session connects; nil while there was none
 
 	// Of the configured directories at the last look; see Look.
 	found          []roots.Dir
@@ -146,12 +152,18 @@ func New(o Options) *Guard {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Consent != nil {
+		o.Consent = o.Consent.Anew()
+	}
 	g := &Guard{opt: o, catalog: new(pathargs.Catalog), configured: o.Configured, sessions: map[*exchange.Session]*session{}, told: map[string]int{}}
 	if o.Results != nil {
 		g.results = results.New(*o.Results)
 	}
 	g.SetRules(o.Paths, o.Defaults)
 	g.SetPolicy(o.Policy)
+	if o.Pins != nil {
+		g.released = o.Pins.Released()
+	}
 	g.consent()
 	return g
 }
@@ -269,12 +281,16 @@ func (g *Guard) Look() {
 	}
 	g.mu.Lock()
 	all := g.all()
-	if g.looks++; changed || g.looks%fullLooks == 0 || !slices.EqualFunc(found, g.found, roots.Dir.Equal) {
+	other := changed || !slices.EqualFunc(found, g.found, roots.Dir.Equal)
+	if g.looks++; other || g.looks%fullLooks == 0 {
 		g.changes++
 	}
 	g.found = found
 	changes := g.changes
 	g.mu.Unlock()
+	if other {
+		g.opt.Board.Changed()
+	}
 	for _, s := range all {
 		if s.saw(changes) {
 			s.look()
@@ -295,11 +311,14 @@ func (g *Guard) session(r *exchange.Request, next exchange.Handler) *session {
 	s := &session{g: g, next: next, of: r.Session, tracker: roots.NewTracker(g.opt.ClientRoots, g.configured)}
 	s.tracker.Consent(g.consented)
 	if r.Session != nil {
+		g.made++
+		s.n = g.made
 		g.sessions[r.Session] = s
 		context.AfterFunc(r.Session.Context(), func() {
 			g.mu.Lock()
 			delete(g.sessions, r.Session)
 			g.mu.Unlock()
+			g.opt.Board.Changed()
 		})
 	}
 	return s

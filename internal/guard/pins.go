@@ -208,10 +208,16 @@ func (g *Guard) lookPins() {
 	if g.opt.Pins == nil {
 		return
 	}
-	released := g.opt.Pins.Look()
+	g.mu.Lock()
+	since := g.released
+	g.mu.Unlock()
+	released, now, first := g.opt.Pins.Look(since)
 	if len(released) == 0 {
 		return
 	}
+	g.mu.Lock()
+	g.released = now
+	g.mu.Unlock()
 	var names, lists []string
 	for _, d := range released {
 		names = append(names, d.String())
@@ -219,9 +225,11 @@ func (g *Guard) lookPins() {
 			lists = append(lists, word)
 		}
 	}
-	text := "held no more: " + strings.Join(names, ", ")
-	g.opt.Warn(text)
-	g.note(&calllog.Record{Kind: calllog.Note, Code: codePin, Reason: text})
+	if first {
+		text := "held no more: " + strings.Join(names, ", ")
+		g.opt.Warn(text)
+		g.note(&calllog.Record{Kind: calllog.Note, Code: codePin, Reason: text})
+	}
 	g.mu.Lock()
 	listeners := slices.Clone(g.listeners)
 	g.mu.Unlock()

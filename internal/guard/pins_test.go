@@ -38,8 +38,15 @@ func TestAcceptedIsTold(t *testing.T) {
 			reply(exchange.Result(r, []byte(`{"content":[]}`)))
 		}
 	})
-	g := guard.New(guard.Options{Server: "files", Pins: pin.NewPins(store, pin.Owner{Server: "files", Runs: "files"})})
+	pins := pin.NewPins(store, pin.Owner{Server: "files", Runs: "files"})
+	g := guard.New(guard.Options{Server: "files", Pins: pins})
 	h := g.Wrap(server)
+	// Over HTTP each session has a guard of its own, with the same pins.
+	beside := guard.New(guard.Options{Server: "files", Pins: pins})
+	besides := &hearer{}
+	beside.Wrap(server).Handle(t.Context(), &exchange.Request{
+		Msg: wire.NewRequest([]byte(`"l"`), exchange.Listen, []byte(`{"notifications":{"toolsListChanged":true}}`)), Era: exchange.Modern, Caller: besides,
+	}, func(exchange.Outcome) { t.Error("a listen request was answered") })
 	session := exchange.NewSession(t.Context())
 	do := func(method, params string) string {
 		r := &exchange.Request{Msg: wire.NewRequest([]byte("1"), method, []byte(params)), Session: session}
@@ -74,6 +81,7 @@ func TestAcceptedIsTold(t *testing.T) {
 	}
 	g.Look()
 	g.Look()
+	beside.Look()
 	for name, c := range map[string]struct {
 		client *hearer
 		want   []string
@@ -82,6 +90,7 @@ func TestAcceptedIsTold(t *testing.T) {
 		"stateless":                      {modern, []string{`{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"l"}}}`}},
 		"one whose server does not tell": {quiet, nil},
 		"one that did not ask":           {deaf, nil},
+		"one of another session":         {besides, []string{`{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"l"}}}`}},
 	} {
 		if !slices.Equal(c.client.heard, c.want) {
 			t.Errorf("%s: the client heard %q, want %q", name, c.client.heard, c.want)

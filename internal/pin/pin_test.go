@@ -290,7 +290,7 @@ func TestReleased(t *testing.T) {
 	p := pin.NewPins(s, files)
 	see(t, p, tool("a", "A."))
 	see(t, p, tool("a", "A. You must."))
-	if got := p.Look(); len(got) != 0 {
+	if got, _, _ := p.Look(0); len(got) != 0 {
 		t.Errorf("released before anybody looked: %v", got)
 	}
 	waiting, _ := s.Waits()
@@ -298,8 +298,15 @@ func TestReleased(t *testing.T) {
 	if _, err := s.Accept(any); err != nil {
 		t.Fatal(err)
 	}
-	if got := p.Look(); len(got) != 1 || got[0].Name != "a" {
-		t.Errorf("released: %v", got)
+	// Each of those who share a view is told, and the first of them that he is.
+	for i, want := range []bool{true, false} {
+		got, now, first := p.Look(0)
+		if len(got) != 1 || got[0].Name != "a" || now != 1 || first != want {
+			t.Errorf("released at look %d: %v, %d in all, the first %v", i, got, now, first)
+		}
+	}
+	if got, now, first := p.Look(p.Released()); len(got) != 0 || now != 1 || first {
+		t.Errorf("released behind that: %v, %d in all, the first %v", got, now, first)
 	}
 	// What goes back to what is pinned waits no more.
 	see(t, p, tool("a", "A. Never."))
@@ -346,7 +353,7 @@ func TestDamage(t *testing.T) {
 	if err := os.Remove(s.Pins); err != nil {
 		t.Fatal(err)
 	}
-	p.Look()
+	p.Look(0)
 	if _, held := p.Held(pin.Tool, "a"); held {
 		t.Error("without the file it is held")
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 )
@@ -64,6 +65,9 @@ type Pins struct {
 	seen    map[string]Sight // the last sight of each
 	held    map[string]Sight // what is not to be used now
 	local   map[string]bool  // pinned here alone, since it could not be written
+
+	released []Definition // what was held and is not any more, in order
+	told     int          // how many of them somebody was told of
 }
 
 // stamp tells states of a file apart.
@@ -110,18 +114,23 @@ func (p *Pins) Held(kind Kind, name string) (Sight, bool) {
 // unreadable is why everything is held when the files cannot be read.
 const unreadable = "the pins cannot be read"
 
-// Look looks at the files when they changed, and returns what was released.
-func (p *Pins) Look() (released []Definition) {
+// Look looks at the files when they changed, and returns what was released behind the since-th release, how many there were now,
+// and whether nobody was told of the last one before: several guards may share a view, and each tells its own clients.
+func (p *Pins) Look(since int) (released []Definition, now int, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	was := p.held
 	p.look()
-	for key, s := range was {
-		if _, held := p.held[key]; !held {
-			released = append(released, s.Definition)
-		}
-	}
-	return released
+	now = len(p.released)
+	released, first = slices.Clone(p.released[min(since, now):]), p.told < now
+	p.told = now
+	return released, now, first
+}
+
+// Released returns how many definitions were released so far.
+func (p *Pins) Released() int {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return len(p.released)
 }
 
 // look reads the files when they changed. The caller holds mu.
@@ -131,8 +140,14 @@ func (p *Pins) look() {
 		return
 	}
 	p.begun, p.stamps = true, now
+	was := p.held
 	c, err := p.store.read()
 	p.take(c, err)
+	for key, s := range was {
+		if _, held := p.held[key]; !held {
+			p.released = append(p.released, s.Definition)
+		}
+	}
 }
 
 // take takes over what the files say.
