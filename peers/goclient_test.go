@@ -4,7 +4,6 @@ package peers
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +15,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/rootbound/rootbound/peers/script"
 )
 
 // goClient is a client on the Go SDK that drives a server through a plan, as node/client.mjs does. Its arguments are the
@@ -100,7 +101,7 @@ func (d *goDriver) drive(revision string, command []string) error {
 		d.mu.Lock()
 		out["asked"] = d.asked
 		d.mu.Unlock()
-		if err := printLine(out); err != nil {
+		if err := script.Print(os.Stdout, out); err != nil {
 			return err
 		}
 	}
@@ -244,35 +245,4 @@ func result(v any, err error) outcome {
 		return outcome{"error": err.Error()}
 	}
 	return outcome{"result": v}
-}
-
-// printLine writes v as a line of JSON with sorted names, and long strings as what they hash to.
-func printLine(v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	var plain any
-	if err := json.Unmarshal(b, &plain); err != nil {
-		return err
-	}
-	return json.NewEncoder(os.Stdout).Encode(shorten(plain))
-}
-
-func shorten(v any) any {
-	switch v := v.(type) {
-	case string:
-		if len(v) > 1000 {
-			return fmt.Sprintf("%d bytes, sha256 %x", len(v), sha256.Sum256([]byte(v)))
-		}
-	case map[string]any:
-		for k := range v {
-			v[k] = shorten(v[k])
-		}
-	case []any:
-		for i := range v {
-			v[i] = shorten(v[i])
-		}
-	}
-	return v
 }

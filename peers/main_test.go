@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 )
 
@@ -44,7 +45,29 @@ func tests(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "building the guard: %v\n", err)
 		return 1
 	}
+	buildMCPGo = sync.OnceValue(func() error {
+		out, err := exec.Command("go", "build", "-o", dir, "./mcpgo").CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("building the peers on mcp-go: %w\n%s", err, out)
+		}
+		return nil
+	})
+	mcpgo = filepath.Join(dir, "mcpgo")
 	return m.Run()
+}
+
+// mcpgo are the client and the server on mcp-go, as soon as buildMCPGo has built them.
+var (
+	mcpgo      string
+	buildMCPGo func() error
+)
+
+// needMCPGo builds them for a test.
+func needMCPGo(t *testing.T) {
+	t.Helper()
+	if err := buildMCPGo(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // self is the command line of this test binary in a role.

@@ -9,36 +9,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rootbound/rootbound/peers/script"
 )
 
-// plan is what a client does: the roots it has (nil: it declares none), what it answers to an elicitation, whether it has
-// nobody to ask, and its steps.
-type plan struct {
-	Roots   []string       `json:"roots,omitzero"`
-	Content map[string]any `json:"content,omitempty"`
-	Nobody  bool           `json:"nobody,omitempty"`
-	Steps   []step         `json:"steps"`
-}
-
-// step is one thing a client does. Only the fields that its kind names count.
-type step struct {
-	// Do is the kind: list (everything the server offers), call (a tool), until (the same
-	// again, until the result has Text), parallel (Steps at once), roots (these are the
-	// client's now), await (a notification), listen (to changes of tools, where the era asks for it), level (of log
-	// messages), read and subscribe (a resource), prompt, complete.
-	Do           string         `json:"do"`
-	Tool         string         `json:"tool,omitempty"`
-	Prompt       string         `json:"prompt,omitempty"`
-	Arguments    map[string]any `json:"arguments,omitempty"`
-	Progress     bool           `json:"progress,omitempty"` // ask for progress
-	Cancel       bool           `json:"cancel,omitempty"`   // cancel the call when progress comes
-	Text         string         `json:"text,omitempty"`
-	Log          string         `json:"log,omitempty"` // level of log messages
-	Steps        []step         `json:"steps,omitempty"`
-	Roots        []string       `json:"roots,omitzero"`
-	Notification string         `json:"notification,omitempty"`
-	URI          string         `json:"uri,omitempty"`
-}
+type (
+	plan = script.Plan
+	step = script.Step
+)
 
 type args = map[string]any
 
