@@ -61,6 +61,7 @@ var rooms = map[string]room{
 	"internal/fsserver":   {guards: true, imports: []string{"internal/exchange", "internal/wire", "rootfs", "roots"}},
 	"internal/demo":       {imports: []string{"internal/calllog", "internal/exchange", "internal/fsserver", "internal/guard", "internal/sandbox", "internal/transport", "internal/wire", "rootfs", "roots"}},
 	"internal/verify":     {imports: []string{"internal/exchange", "internal/unseen", "internal/wire", "roots"}},
+	"internal/ui":         {guards: true, imports: []string{"internal/approval"}},
 	"internal/cli":        {imports: []string{"*"}},
 	"cmd/rootbound":       {imports: []string{"internal/cli"}},
 	"internal/mcptest":    {imports: []string{"internal/exchange", "internal/wire"}},
@@ -88,7 +89,7 @@ var effects = []struct {
 		"listening",
 		[]string{"net.Listen", "net.ListenConfig", "net.ListenPacket", "net.ListenTCP", "net.ListenUDP", "net.ListenUnix",
 			"net.ListenUnixgram", "net/http.ListenAndServe", "net/http.ListenAndServeTLS", "net/http.Server"},
-		[]string{"internal/approval", "internal/egress", "internal/streamable", "internal/oauth/login.go", forTests}, // the browser comes back
+		[]string{"internal/approval", "internal/egress", "internal/streamable", "internal/ui", "internal/oauth/login.go", forTests}, // the browser comes back
 	},
 	{
 		"opening files by path",
@@ -112,6 +113,7 @@ var effects = []struct {
 			"internal/sandbox/connect_linux.go", // the process of a thread
 			"internal/sandbox/parts_linux.go",   // whether the system lets users mount
 			"internal/transport/tied_linux.go",  // the kernel's list of processes
+			"internal/ui/own_linux.go",          // the kernel's table of connections
 			forTests,
 		},
 	},
@@ -149,6 +151,7 @@ var skips = map[string]struct {
 	"internal/sandbox/confine_linux_test.go":   {1, "a kernel with an older Landlock than the tables are for"},
 	"internal/sandbox/landlock_linux_test.go":  {1, "a kernel without Landlock"},
 	"internal/transport/confine_linux_test.go": {1, "a kernel without Landlock"},
+	"internal/ui/own_linux_test.go":            {1, "only root can be somebody else"},
 	"peers/approve_tmux_linux_test.go":         {1, "tmux is not installed; with ROOTBOUND_PEERS=require a failure"},
 	"peers/confine_linux_test.go":              {1, "a kernel that cannot confine; with ROOTBOUND_PEERS=require a failure"},
 	"peers/install_linux_test.go":              {1, "no pip; with ROOTBOUND_PEERS=require a failure"},

@@ -1,0 +1,205 @@
+package ui
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// policy is what a browser may do with our page: what is ours, as files, and nothing that is written into the document.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; " +
+	"frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// Handler returns what answers requests, with all that is checked before.
+func (u *UI) Handler() http.Handler {
+	origin := http.NewCrossOriginProtection()
+	origin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		refuse(w, problem{http.StatusForbidden, "origin", "this request is not from this page"})
+	}))
+	inner := origin.Handler(u.mux)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=(), usb=(), payment=()")
+		h.Set("Cache-Control", "no-store")
+		c := http.NewResponseController(w)
+		c.SetReadDeadline(time.Now().Add(patience))
+		c.SetWriteDeadline(time.Now().Add(patience))
+		u.mu.Lock()
+		host := u.host
+		u.mu.Unlock()
+		if host == "" || r.Host != host { // a name that was made to lead here
+			refuse(w, problem{http.StatusMisdirectedRequest, "host", "this page has another address"})
+			return
+		}
+		// Those that only read are let through by the check above, and a document of ours may be opened from anywhere.
+		if site := r.Header.Get("Sec-Fetch-Site"); strings.HasPrefix(r.URL.Path, "/api/") && site != "" && site != "same-origin" {
+			refuse(w, problem{http.StatusForbidden, "origin", "this request is not from this page"})
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		inner.ServeHTTP(w, r)
+	})
+}
+
+// cookieName is where the session is.
+const cookieName = "rootbound"
+
+// keyHeader is where the page shows what it keeps for its origin.
+const keyHeader = "Rootbound-Key"
+
+// open exchanges the token of a link, once, for a session.
+func (u *UI) open(w http.ResponseWriter, r *http.Request) {
+	var in struct{ Token string }
+	if err := read(r, &in); err != nil {
+		refuse(w, err)
+		return
+	}
+	u.mu.Lock()
+	if !same(in.Token, u.token) {
+		u.mu.Unlock()
+		u.o.Report("somebody came with a link that was used already, or is none of ours")
+		refuse(w, problem{http.StatusForbidden, "link", "this link was used already, or is of another run"})
+		return
+	}
+	u.token, u.session, u.key = "", secret(), secret()
+	session, key := u.session, u.key
+	clear(u.tickets)
+	u.mu.Unlock()
+	u.hub.part() // whoever was let in before
+	u.o.Report("the page is open in a browser")
+	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: session, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	answer(w, map[string]string{"key": key})
+}
+
+// ticket lets a browser fetch one thing by itself, without the key.
+type ticket struct {
+	target string // the path with its query
+	until  time.Time
+}
+
+const maxTickets = 64
+
+func (u *UI) newTicket(r *http.Request) (any, error) {
+	var in struct{ Path string }
+	if err := read(r, &in); err != nil {
+		return nil, err
+	}
+	if !strings.HasPrefix(in.Path, "/api/") || strings.ContainsAny(in.Path, "#") {
+		return nil, problem{http.StatusBadRequest, "request", "a link must be to something of ours"}
+	}
+	name := secret()
+	now := time.Now()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for k, t := range u.tickets {
+		if now.After(t.until) {
+			delete(u.tickets, k)
+		}
+	}
+	if len(u.tickets) >= maxTickets {
+		return nil, problem{http.StatusTooManyRequests, "busy", "too many links were made that nobody used"}
+	}
+	u.tickets[name] = ticket{in.Path, now.Add(time.Minute)}
+	sep := "?"
+	if strings.Contains(in.Path, "?") {
+		sep = "&"
+	}
+	return map[string]string{"href": in.Path + sep + "ticket=" + name}, nil
+}
+
+// private lets in who has the session and its key, or instead of the key a ticket.
+func (u *UI) private(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		cookie, err := r.Cookie(cookieName)
+		u.mu.Lock()
+		ok := err == nil && same(cookie.Value, u.session)
+		if ok && !same(r.Header.Get(keyHeader), u.key) {
+			ok = r.Method == http.MethodGet && u.admits(r)
+		}
+		u.mu.Unlock()
+		if !ok {
+			refuse(w, problem{http.StatusUnauthorized, "session", "open the link that `rootbound ui` prints"})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// admits uses up the ticket of a request. The caller holds mu.
+func (u *UI) admits(r *http.Request) bool {
+	name := r.URL.Query().Get("ticket")
+	t, ok := u.tickets[name]
+	if !ok {
+		return false
+	}
+	delete(u.tickets, name)
+	target, _ := strings.CutSuffix(r.URL.RequestURI(), "ticket="+name)
+	return len(target) > 0 && target[:len(target)-1] == t.target && time.Now().Before(t.until)
+}
+
+// problem is an error that the page has words for, by its code.
+type problem struct {
+	status int
+	code   string
+	text   string
+}
+
+func (p problem) Error() string { return p.text }
+
+// handle registers what answers a request of the page with a value, as JSON.
+func (u *UI) handle(pattern string, f func(*http.Request) (any, error)) {
+	u.mux.Handle(pattern, u.private(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v, err := f(r)
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		answer(w, v)
+	})))
+}
+
+// read reads the JSON of a request.
+func read(r *http.Request, into any) error {
+	if ct, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); ct != "application/json" {
+		return problem{http.StatusUnsupportedMediaType, "request", "a request must be JSON"}
+	}
+	d := json.NewDecoder(r.Body)
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
+	var long *http.MaxBytesError
+	switch {
+	case errors.As(err, &long):
+		return problem{http.StatusRequestEntityTooLarge, "long", "this is too long"}
+	case err != nil:
+		return problem{http.StatusBadRequest, "request", "reading the request: " + err.Error()}
+	}
+	return nil
+}
+
+func answer(w http.ResponseWriter, v any) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(append(text, '\n'))
+}
+
+// refuse answers with an error. One that is no problem is ours, or a guard's, and is shown as it is.
+func refuse(w http.ResponseWriter, err error) {
+	p := problem{http.StatusInternalServerError, "", err.Error()}
+	errors.As(err, &p)
+	text, _ := json.Marshal(map[string]string{"code": p.code, "text": p.text})
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(p.status)
+	w.Write(append(text, '\n'))
+}
