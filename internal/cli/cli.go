@@ -142,7 +142,7 @@ and see what happened with ` + "`rootbound log`" + `. Without a command it says 
 		&cobra.Group{ID: groupMore, Title: "More:"},
 	)
 	root.AddCommand(a.runCommand(), a.fsCommand(), a.loginCommand(), a.demoCommand())
-	root.AddCommand(a.approveCommand(), a.policyCommand(), a.rootsCommand(), a.configCommand())
+	root.AddCommand(a.approveCommand(), a.uiCommand(), a.policyCommand(), a.rootsCommand(), a.configCommand())
 	root.AddCommand(a.logCommand(), a.whyCommand(), a.doctorCommand(), a.verifyCommand())
 	root.AddCommand(a.wrapCommand(), a.unwrapCommand(), a.learnCommand(), a.purgeCommand(), a.versionCommand())
 	root.AddCommand(a.shortcuts()...)
