@@ -10,9 +10,6 @@ import (
 	"github.com/rootbound/rootbound/internal/wire"
 )
 
-// maxRounds is how often a request may be given back.
-const maxRounds = 10
-
 // Up is a handler for handshake clients in front of one for stateless ones. It is safe for concurrent use.
 type Up struct {
 	next exchange.Handler
@@ -228,57 +225,12 @@ func (u *Up) try(ctx context.Context, r, first *exchange.Request, st *upSession,
 			reply(outcomeUp(first, o))
 			return
 		}
-		fail := func(text string) {
-			reply(exchange.Fail(first, wire.CodeInternal, "rootbound: "+text, nil))
-		}
-		if round == maxRounds {
-			fail(fmt.Sprintf("the server gave the request back %d times", round))
-			return
-		}
-		for i, q := range questions {
-			if tooDeep(q.Params) {
-				fail("the server's question is nested too deeply")
-				return
-			}
-			if !first.Caller.CanAsk(q.Method) || !answers(st.declared(), q.Method, q.Params) && q.Method != "roots/list" {
-				fail(fmt.Sprintf("the server needs an answer to %.60q, which the client does not give", q.Method))
-				return
-			}
-			questions[i] = questionUp(q)
-		}
-		again := func(answered []exchange.Answer) {
-			if ctx.Err() != nil {
-				reply(exchange.Cancelled)
-				return
-			}
-			p := wire.DeleteMember(wire.DeleteMember(r.Msg.Params(), "inputResponses"), "requestState")
-			for i, a := range answered {
-				if a.Error != nil && questions[i].Method != "elicitation/create" {
-					reply(exchange.Outcome{Msg: wire.NewErrorObject(first.Msg.ID(), a.Error)})
-					return
-				}
-				if tooDeep(a.Result) {
-					fail("the client's answer is nested too deeply")
-					return
-				}
-				if a.Error != nil {
-					a.Result = []byte(`{"action":"cancel"}`)
-				}
-				p = wire.SetMember(p, a.Result, "inputResponses", questions[i].Key)
-			}
-			if state, ok := wire.Get(o.Msg.Result(), "requestState"); ok {
-				p = wire.SetMember(p, state, "requestState")
-			}
-			next := r.With(r.Msg.WithParams(p).WithID(exchange.NewID()))
+		t := retry{ctx: ctx, first: first, declared: st.declared(), given: o, reply: reply}
+		t.ask(questions, round, func(params []byte) {
+			next := r.With(r.Msg.WithParams(params).WithID(exchange.NewID()))
 			next.Held = o.Hold
-			// This may be where the server is read, which must not wait for the server to read.
-			go u.try(ctx, next, first, st, reply, round+1)
-		}
-		if len(questions) == 0 {
-			again(nil)
-			return
-		}
-		first.Caller.Ask(ctx, questions, again)
+			u.try(ctx, next, first, st, reply, round+1)
+		}, r.Msg.Params())
 	})
 }
 

@@ -45,6 +45,7 @@ var corpus = []struct{ peer, played string }{
 
 	// Servers over HTTP.
 	{"breaks its streams, or cuts an answer", "streamable.TestABrokenStreamIsTakenUp streamable.TestABrokenCallIsNotMadeAgain streamable.TestOnlyWhatChangesNothingIsRepeated"},
+	{"begins no session", "streamable.TestAServerWithoutASession"},
 	{"forgets its session, and begins no other", "streamable.TestAForgottenSession streamable.TestASessionThatCannotBeBegunAgain"},
 	{"refuses by status, with words or without", "streamable.TestErasOverHTTP streamable.TestClearErrors"},
 	{"sends its clients elsewhere", "streamable.TestClearErrors streamable.TestAnOldServerThatSendsElsewhere"},

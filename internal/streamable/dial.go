@@ -135,6 +135,13 @@ func (l *Link) Receive(take func(m *wire.Message, refused *wire.Refusal, of stri
 	}
 }
 
+// Sessionless reports whether the handshake that was made last began no session.
+func (l *Link) Sessionless() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.revision != "" && l.id == "" && !l.old
+}
+
 // Close tells the server that the session ends, and ends everything that is open.
 func (l *Link) Close() error {
 	l.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -278,5 +279,55 @@ func TestOnlyWhatChangesNothingIsRepeated(t *testing.T) {
 	p.want(`"id":2`, `"reason":"broken"`)
 	if got := append(s.requests("POST tools/call"), s.requests("GET")...); len(got) != 1 {
 		t.Errorf("got %q", got)
+	}
+}
+
+// A server without a session has nobody to ask. Where it speaks the stateless era too, it is spoken to in that.
+func TestAServerWithoutASession(t *testing.T) {
+	t.Parallel()
+	greets := jsonAnswer(`{"jsonrpc":"2.0","id":ID,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}`)
+	asks := func(w http.ResponseWriter, r *http.Request, m message) {
+		switch {
+		case r.Header.Get(headerVersion) != firstStateless:
+			jsonAnswer(`{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"asked nobody"}]}}`)(w, r, m)
+		case strings.Contains(m.raw, `"action":"accept"`):
+			jsonAnswer(`{"jsonrpc":"2.0","id":ID,"result":{"resultType":"complete","content":[{"type":"text","text":"accepted"}]}}`)(w, r, m)
+		default:
+			jsonAnswer(`{"jsonrpc":"2.0","id":ID,"result":{"resultType":"input_required","inputRequests":{"ok":{"method":"elicitation/create","params":{"message":"?"}}}}}`)(w, r, m)
+		}
+	}
+	for name, tt := range map[string]struct {
+		on    handlers
+		hold  transport.Protocol
+		wants []string
+	}{
+		"of both eras":       {handlers{"POST server/discover": discovered}, "", []string{"POST initialize", "POST server/discover", "POST tools/call", "POST tools/call"}},
+		"of one":             {nil, "", []string{"POST initialize", "POST server/discover", "POST notifications/initialized", "GET", "POST tools/call"}},
+		"that is held to it": {handlers{"POST server/discover": discovered}, "legacy", []string{"POST initialize", "POST notifications/initialized", "GET", "POST tools/call"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, with(handlers{"POST initialize": greets, "POST tools/call": asks}, tt.on))
+			p := dial(t, s.URL, nil, transport.ProcessOptions{Protocol: tt.hold})
+			p.greet()
+			p.call(1)
+			want := "asked nobody"
+			if !slices.Contains(tt.wants, "GET") {
+				line := p.want(`"method":"elicitation/create"`)
+				var q message
+				if err := json.Unmarshal([]byte(line), &q); err != nil {
+					t.Fatal(err)
+				}
+				p.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{}}}`, q.ID))
+				want = "accepted"
+			}
+			p.want(`"id":1`, want)
+			got, wants := s.requests(""), slices.Clone(tt.wants)
+			slices.Sort(got) // the stream of what belongs to no request is opened beside
+			slices.Sort(wants)
+			if !slices.Equal(got, wants) {
+				t.Errorf("the server got %q, want %q", got, wants)
+			}
+		})
 	}
 }

@@ -164,6 +164,7 @@ const (
 	untried progress = iota
 	open
 	refused
+	spare // it is taken, and is spoken if the server does not take the other era
 )
 
 // guest is a request of a client that came before the way was known.
@@ -359,6 +360,11 @@ func (t *trial) answered(g *guest, o exchange.Outcome) {
 		g.reply(o)
 	}
 	switch {
+	case v == takes && o.Msg.Result() != nil && g.r.Msg.Method() == "initialize" && t.p.sessionless() && !t.p.opt.Protocol.excludes(exchange.Modern):
+		t.mu.Lock()
+		t.own = spare
+		t.mu.Unlock()
+		t.greet(false) // it could ask nobody anything, and in the other era it can
 	case v == takes:
 		t.end(direct)
 	case dead: // that is all that its outcome says
@@ -463,7 +469,7 @@ func (t *trial) unheard() {
 	case t.p.opt.Protocol.excludes(t.era): // it is waited for as long as its client does
 	case own == untried: // what was remembered may be wrong
 		t.sendAll()
-	case own == refused:
+	case own == refused, own == spare:
 		t.end(direct)
 	}
 }
@@ -500,7 +506,7 @@ func (t *trial) unmet(o exchange.Outcome) {
 		t.refuse(o)
 	case own == untried:
 		t.sendAll()
-	case own == refused || ended:
+	case own == refused || own == spare || ended:
 		t.end(direct)
 	}
 }
@@ -645,6 +651,13 @@ func (p *server) trying() bool {
 		}
 	}
 	return false
+}
+
+// sessionless reports whether the server has no session of the handshake that was made.
+func (p *server) sessionless() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.link != nil && p.link.sessionless()
 }
 
 // dead reports whether no process runs.

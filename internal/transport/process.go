@@ -222,6 +222,8 @@ func (c *child) receive(take func(m *wire.Message, refused *wire.Refusal, of str
 	}
 }
 
+func (c *child) sessionless() bool { return false }
+
 func (c *child) ended() bool {
 	select {
 	case <-c.exited:

@@ -19,6 +19,8 @@ type Link interface {
 	// Receive hands on what the server says, one after the other, until Close. Of is the key of the id of the request on whose
 	// own stream it was said, where there is such a stream. Refused is set for what is no message.
 	Receive(take func(m *wire.Message, refused *wire.Refusal, of string))
+	// Sessionless reports whether the handshake that was made last began no session.
+	Sessionless() bool
 	// Close ends it, and what is open with it.
 	Close() error
 }
@@ -99,6 +101,8 @@ func (c *remote) gone() chan struct{} { return c.left }
 func (c *remote) receive(take func(m *wire.Message, refused *wire.Refusal, of string)) {
 	c.Receive(take)
 }
+
+func (c *remote) sessionless() bool { return c.Sessionless() }
 
 func (c *remote) ended() bool {
 	select {

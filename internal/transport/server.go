@@ -23,6 +23,8 @@ type link interface {
 	receive(take func(m *wire.Message, refused *wire.Refusal, of string))
 	// ended reports whether nobody is there any more.
 	ended() bool
+	// sessionless reports whether the handshake that was made last began no session, so that the server has nobody to ask.
+	sessionless() bool
 	// wait waits for the end, after receive returned, and says how it was.
 	wait(grace time.Duration) *ExitError
 	// stop ends it, and waits for that.
@@ -39,7 +41,7 @@ type server struct {
 	modern *modern.Server
 	up     *bridge.Up
 	down   *bridge.Down
-	// handshake is in front of legacy, where the server is held to a revision.
+	// handshake is in front of legacy: it reads results with questions inside, and holds the server to a revision where it is held to one.
 	handshake exchange.Handler
 
 	routes   [2]route               // by the era of the client's messages
@@ -124,9 +126,9 @@ func (p *server) init(o ProcessOptions) {
 	p.opt = o
 	p.legacy = legacy.NewServer(legacy.ServerOptions{Strict: o.Strict, Report: o.Report, Note: o.Note, Again: o.Again})
 	p.modern = modern.NewServer(modern.ServerOptions{Report: o.Report, Note: o.Note, Again: o.Again})
-	p.handshake = p.legacy
+	p.handshake = bridge.NewRounds(p.legacy)
 	if rev := o.Protocol.handshake(); rev != "" {
-		p.handshake = agreeing{p.legacy, rev, "server"}
+		p.handshake = agreeing{p.handshake, rev, "server"}
 	}
 	p.up, p.down = bridge.NewUp(p.modern), bridge.NewDown(p.handshake)
 }
