@@ -118,26 +118,6 @@ func questionsPlan(dir string) (plan, []string) {
 	return p, args
 }
 
-// TestTwoRoundsAcrossEras has a stateless server ask a handshake client twice for one call.
-func TestTwoRoundsAcrossEras(t *testing.T) {
-	for _, client := range []peer{tsLegacy, goLegacy} {
-		for _, server := range []peer{tsModernOnly, goModernOnly} {
-			t.Run(client.name+"/"+server.name, func(t *testing.T) {
-				t.Parallel()
-				if client.node || server.node {
-					needNode(t)
-				}
-				dir := workspace(t)
-				p := plan{Roots: []string{dir}, Content: map[string]any{"name": "Ada"}, Steps: []step{call("two_rounds", nil)}}
-				out := drive(t, client, guardedBy([]string{"--root", dir}, server.command), p)
-				if want := "two file://" + dir + " accept Ada"; !strings.Contains(out[0], want) {
-					t.Errorf("the call gave %s, want %s", out[0], want)
-				}
-			})
-		}
-	}
-}
-
 // TestRootsAcrossEras has the guard say and hold the roots through the bridge: to stateless servers that ask for them in
 // mid-call, and to the reference server, which asks when it is told that they changed.
 func TestRootsAcrossEras(t *testing.T) {

@@ -21,12 +21,26 @@ import (
 
 func init() { roles["gohttp"] = goHTTP }
 
-// goHTTP is the server of goServer over HTTP: with the argument "stateless" for the stateless era, else for the handshake.
+// goHTTP is the server of goServer over HTTP: with the argument "stateless" for the stateless era, with "both" for both, else for the
+// handshake.
 func goHTTP(args []string) int {
 	s := goTools(nil)
-	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{
-		Stateless: slices.Contains(args, "stateless"), MaxRequestBodyBytes: 64 << 20, PropagateRequestCancellation: true,
-	})
+	handler := func(stateless bool) http.Handler {
+		return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{
+			Stateless: stateless, MaxRequestBodyBytes: 64 << 20, PropagateRequestCancellation: true,
+		})
+	}
+	h := handler(slices.Contains(args, "stateless"))
+	if slices.Contains(args, "both") { // it has a handler for each era
+		sessions, stateless := h, handler(true)
+		h = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Mcp-Protocol-Version") >= "2026" {
+				stateless.ServeHTTP(w, r)
+			} else {
+				sessions.ServeHTTP(w, r)
+			}
+		})
+	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

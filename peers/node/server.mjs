@@ -1,5 +1,6 @@
 // A server on @modelcontextprotocol/server that speaks both eras, or with the argument "modern" the stateless one only. Its tools are
-// those of the Go server in goserver_test.go. With the argument "http" it is served over HTTP, and prints where.
+// those of the Go server in goserver_test.go. With the argument "http" it is served over HTTP, in the stateless era only, or with "http both" also
+// in the handshake's but without sessions, and prints where.
 import { createServer } from 'node:http';
 import { McpServer, createMcpHandler, inputRequired, fromJsonSchema } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
@@ -52,7 +53,7 @@ const make = () => {
 };
 
 if (process.argv[2] === 'http') {
-	const handler = createMcpHandler(make, { legacy: 'reject' });
+	const handler = createMcpHandler(make, { legacy: process.argv[3] === 'both' ? 'stateless' : 'reject' });
 	const http = createServer(async (req, res) => {
 		const body = req.method === 'POST' ? Buffer.concat(await req.toArray()) : undefined;
 		const gone = new AbortController();
