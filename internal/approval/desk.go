@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -62,6 +63,9 @@ type Call struct {
 	Asked func(*Waiting)
 	// Answered is called once, unless the call leaves with Later.
 	Answered func(Answer)
+	// Change, if set, says what the question would be if the arguments were others, or why that is refused. It may be called
+	// from any goroutine, and changes nothing.
+	Change func(args []byte) (Question, error)
 }
 
 // Waiting is a call that waits at a desk.
@@ -429,22 +433,21 @@ var ErrNoQuestion = errors.New("no question of that id waits")
 type Reply struct {
 	Choice
 	Note string `json:"note,omitempty"`
+	// Args are what the arguments are to be instead. A yes to them is for this call alone.
+	Args json.RawMessage `json:"args,omitempty"`
+	// Digest, if set, is that of the question as it was shown, with the arguments as they were changed. A yes to a call that is
+	// another one now is refused.
+	Digest string `json:"digest,omitempty"`
 }
+
+// ErrChanged is why a yes is refused to a question that is not the one that was shown any more.
+var ErrChanged = errors.New("what it names leads elsewhere now, or the tool was changed: look at it again")
 
 // Answer takes a person's answer to the question of a call.
 func (d *Desk) Answer(id string, r Reply, road Road, who string) error {
-	d.mu.Lock()
-	it := d.find(func(it *item) bool {
-		return it.ID == id || slices.ContainsFunc(it.behind, func(w *Waiting) bool { return w.call.Question.ID == id })
-	})
-	var q Question
-	var lead *Waiting
-	if it != nil {
-		q, lead = it.Question, it.lead
-	}
-	d.mu.Unlock()
-	if it == nil {
-		return ErrNoQuestion
+	it, q, lead, err := d.waits(id)
+	if err != nil {
+		return err
 	}
 	if q.ID != id && r.Allow && r.Once() {
 		return fmt.Errorf("the same call waits before it: answer %s first", q.ID)
@@ -453,8 +456,55 @@ func (d *Desk) Answer(id string, r Reply, road Road, who string) error {
 	if err != nil {
 		return err
 	}
-	if !d.end(it, Answer{Choice: c, Note: r.Note, Road: road, Who: who}, func() bool { return it.lead == lead && it.ID == q.ID }) {
+	a := Answer{Choice: c, Note: r.Note, Road: road, Who: who}
+	shown := q
+	if a.Allow && r.Args != nil {
+		if !c.Once() {
+			return errors.New("a yes to other arguments is for this call alone: allow it once")
+		}
+		if shown, err = lead.change(r.Args); err != nil {
+			return err
+		}
+		a.Args = r.Args
+	}
+	if a.Allow && r.Digest != "" && r.Digest != shown.Digest {
+		return ErrChanged
+	}
+	if !d.end(it, a, func() bool { return it.lead == lead && it.ID == q.ID }) {
 		return ErrNoQuestion
 	}
 	return nil
+}
+
+// Question returns the question of a call, and with args not nil, what it would be if the arguments were these.
+func (d *Desk) Question(id string, args []byte) (Question, error) {
+	_, q, lead, err := d.waits(id)
+	if err == nil && args != nil {
+		q, err = lead.change(args)
+	}
+	return q, err
+}
+
+// waits finds the question of a call as it is now, with the call that leads.
+func (d *Desk) waits(id string) (*item, Question, *Waiting, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	it := d.find(func(it *item) bool {
+		return it.ID == id || slices.ContainsFunc(it.behind, func(w *Waiting) bool { return w.call.Question.ID == id })
+	})
+	if it == nil {
+		return nil, Question{}, nil, ErrNoQuestion
+	}
+	q := it.Question
+	q.Behind = len(it.behind)
+	return it, q, it.lead, nil
+}
+
+// change says what the question of a call would be with other arguments. A call that is not there, as it was told to come again,
+// is not known well enough.
+func (w *Waiting) change(args []byte) (Question, error) {
+	if w == nil || w.call.Change == nil {
+		return Question{}, errors.New("the arguments of this call cannot be changed")
+	}
+	return w.call.Change(args)
 }

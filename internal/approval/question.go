@@ -230,6 +230,8 @@ type Answer struct {
 	Choice
 	// Note is what the person said besides.
 	Note string
+	// Args are what the arguments are to be in the place of those that were asked about; nil leaves them.
+	Args []byte
 	// Road is by which it came, and Who is known of who gave it.
 	Road Road
 	Who  string

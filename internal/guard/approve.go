@@ -2,7 +2,9 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -72,8 +74,8 @@ func (g *Guard) approveStage(next exchange.Handler) exchange.Handler {
 		}
 		if desk := g.opt.Approval.Desk; desk != nil && desk.Paused() {
 			g.hold(ctx, r, reply, func() {
-				c, inside := g.again(r)
-				if !inside {
+				c, err := g.again(r)
+				if err != nil {
 					g.deny(r, codePaused, "calls were paused, and what it names lies outside the roots now", "", "what it names is outside the directories that are open now", reply)
 					return
 				}
@@ -165,8 +167,9 @@ type asking struct {
 	next     exchange.Handler
 	reply    func(exchange.Outcome)
 	wait     *wait
-	elicits  bool // the client can be asked
-	givenOut bool // a stateless client has the request back, and goes on with its retry
+	elicits  bool     // the client can be asked
+	givenOut bool     // a stateless client has the request back, and goes on with its retry
+	instead  *subject // the call that a person made of it; nil while it is the one that came
 
 	mu       sync.Mutex
 	withdraw context.CancelFunc // takes the question back from the client; nil while it has none
@@ -184,9 +187,12 @@ func (g *Guard) ask(ctx context.Context, r *exchange.Request, c policy.Call, d p
 			return
 		}
 	}
-	if held, retry := r.Held[heldApproval]; retry && string(held) == a.digest { // it was allowed, and the server gave it back
-		a.run(approval.Answer{}, "it was allowed before, and goes on")
-		return
+	if held, retry := r.Held[heldApproval]; retry { // it was allowed, and the server gave it back
+		if instead, same := a.was(held); same {
+			a.instead = instead
+			a.run(approval.Answer{}, "it was allowed before, and goes on")
+			return
+		}
 	}
 	if o.Grants != nil && a.decision.Remember != policy.Never {
 		grant, ok, err := o.Grants.Find(a.use, g.opt.Now())
@@ -234,7 +240,8 @@ func (g *Guard) ask(ctx context.Context, r *exchange.Request, c policy.Call, d p
 		}
 		g.opt.Warn(fmt.Sprintf("%s (call %s) waits for you, %v at most: %s; `rootbound why %[2]s` says why", method(r), trailID(r), o.Desk.Wait(), where))
 	}
-	o.Desk.Ask(ctx, approval.Call{Question: q, Key: a.digest + a.there() + a.use.Session, Session: a.use.Session, Asked: a.asked, Answered: a.ended})
+	o.Desk.Ask(ctx, approval.Call{Question: q, Key: a.digest + a.there() + a.use.Session, Session: a.use.Session,
+		Asked: a.asked, Answered: a.ended, Change: a.change})
 }
 
 // asked is called when it is this call that a person is asked about.
@@ -352,10 +359,18 @@ func (a *asking) finish(answer approval.Answer) {
 	if a.ctx.Err() != nil && !answer.Allow && !answer.Road.ByPerson() {
 		answer.Road = approval.Withdrawn
 	}
+	var wrong error
+	if answer.Allow && answer.Args != nil {
+		if a.instead, wrong = a.g.changed(a.r, answer.Args); wrong == nil {
+			answer.Note = strings.TrimPrefix(answer.Note+"; arguments: "+changes(a.args, a.instead.args, false), "; ")
+		}
+	}
 	if !a.answered(answer) {
 		return
 	}
 	switch {
+	case wrong != nil: // it was right when it was answered
+		a.g.deny(a.r, codeRefused, "it was allowed with other arguments, which are refused now: "+wrong.Error(), "", "the user changed its arguments to ones that are refused", a.reply)
 	case !answer.Allow || a.ctx.Err() != nil:
 		a.refused(answer)
 	case answer.Road != approval.ByTerminal && a.g.opt.Approval.Desk.Paused(): // a client may let something else answer
@@ -488,9 +503,13 @@ func (a *asking) remember(answer approval.Answer) {
 
 // run sends the call on, if it is still what was asked about.
 func (a *asking) run(answer approval.Answer, text string) {
-	g, r := a.g, a.r
+	g, r, asked := a.g, a.r, &a.subject
 	if text == "" {
 		text = sentence(answer)
+	}
+	if a.instead != nil {
+		asked = a.instead
+		r = a.put(asked)
 	}
 	c, _ := g.again(r) // what is outside now has no place in what is decided, nor in its digest
 	call, d := g.decide(c)
@@ -499,33 +518,39 @@ func (a *asking) run(answer approval.Answer, text string) {
 		return
 	}
 	now := g.subject(c, call, d)
-	if now.digest != a.digest {
+	if now.digest != asked.digest {
 		g.deny(r, codeRefused, "it was allowed, and is not what was asked about any more: what it names leads elsewhere now, or the server changed the tool", "",
 			"what it names, or the tool itself, changed while it waited for the user", a.reply)
 		return
 	}
-	if now.there() != a.there() { // it was shown as new, or as something that is there
+	if now.there() != asked.there() { // it was shown as new, or as something that is there
 		g.deny(r, codeRefused, "it was allowed, and is not what was asked about any more: what it names was made or taken away meanwhile", "",
 			"what it names was made or taken away while it waited for the user", a.reply)
 		return
 	}
 	r.Trail.Begun = g.opt.Now() // a person's time is not the server's
 	r.Trail.Add(exchange.Note{Stage: "approve", Code: codeApproved, Text: text})
+	var changedArgs []byte
+	if a.instead != nil {
+		changedArgs, _ = wire.Get(r.Msg.Params(), "arguments")
+	}
 	a.next.Handle(a.ctx, c, func(o exchange.Outcome) {
 		if _, interim := exchange.Interim(r, o); interim {
-			hold := exchange.Held{heldApproval: []byte(a.digest)}
+			hold := exchange.Held{heldApproval: heldCall(asked.digest, changedArgs)}
 			for k, v := range o.Hold {
 				hold[k] = v
 			}
 			o.Hold = hold
+		} else if a.instead != nil {
+			o = tellChanged(o, trailID(r), changes(a.args, asked.args, true))
 		}
 		a.reply(o)
 	})
 }
 
 // again looks at a call that waited as if it came now: which roots hold, and whether its paths are inside. A server of ours
-// looks at them by itself.
-func (g *Guard) again(r *exchange.Request) (*exchange.Request, bool) {
+// looks at them by itself. The error says what of it is refused now.
+func (g *Guard) again(r *exchange.Request) (*exchange.Request, error) {
 	c := *r
 	switch configured := g.Configured(); {
 	case r.Session != nil:
@@ -534,15 +559,23 @@ func (g *Guard) again(r *exchange.Request) (*exchange.Request, bool) {
 		c.Roots = r.Roots.Intersect(configured)
 	}
 	if g.contained || !pathargs.Judges(r.Msg.Method()) {
-		return &c, true
+		return &c, nil
 	}
 	args, err := g.findArgs(&c)
 	if err != nil {
-		return &c, false
+		return &c, err
 	}
 	v := g.judgeArgs(args, c.Roots)
-	r.Trail.Add(exchange.Note{Stage: "paths", Detail: detail{judged: v.Judged}}) // what is for the log is there already
-	return &c, len(v.Refused()) == 0
+	d := detail{judged: v.Judged}
+	if !slices.ContainsFunc(r.Trail.Notes(), func(n exchange.Note) bool { return n.Stage == "paths" }) {
+		d.paths = logPaths(v, "") // else what is for the log is there already
+	}
+	r.Trail.Add(exchange.Note{Stage: "paths", Detail: d})
+	if refused := v.Refused(); len(refused) > 0 {
+		_, text, _, _ := g.explain(refused[0], g.session(r, nil).state(), wire.GetString(r.Msg.Params(), "name"))
+		return &c, errors.New(text)
+	}
+	return &c, nil
 }
 
 // sessionOf names the session of a request where grants are kept.

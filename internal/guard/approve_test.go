@@ -50,6 +50,9 @@ var effects = map[string]guard.Effect{
 	"write_file": {Effect: policy.Write, From: "the test"}, "delete": {Effect: policy.Delete}, "look": {Effect: policy.Read}, "*": {},
 }
 
+// writeSchema is what the server says of the arguments of write_file.
+const writeSchema = `{"type":"object","required":["path","content"],"properties":{"path":{"type":"string"},"content":{"type":"string"}}}`
+
 func newAsked(t *testing.T, remember policy.Remember, change func(*guard.Options)) *asked {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -105,7 +108,7 @@ func newAsked(t *testing.T, remember policy.Remember, change func(*guard.Options
 func (a *asked) handle(_ context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
 	switch r.Msg.Method() {
 	case "tools/list":
-		reply(exchange.Result(r, []byte(`{"tools":[{"name":"write_file"},{"name":"look"}]}`)))
+		reply(exchange.Result(r, []byte(`{"tools":[{"name":"write_file","inputSchema":`+writeSchema+`},{"name":"look"}]}`)))
 	case "tools/call":
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -1024,7 +1027,7 @@ func TestToolsThatAreAskedForAreMarked(t *testing.T) {
 	a := newAsked(t, policy.Never, func(o *guard.Options) { o.Approval.AlwaysAsk = true })
 	c := a.connect(exchange.Legacy, `{}`)
 	c.say(`{"jsonrpc":"2.0","id":"list","method":"tools/list","params":{}}`)
-	if got, want := c.next(), `{"tools":[{"name":"write_file","_meta":{"anthropic/requiresUserInteraction":true}},{"name":"look"}]}`; !strings.Contains(got, want) {
+	if got, want := c.next(), `{"tools":[{"name":"write_file","inputSchema":`+writeSchema+`,"_meta":{"anthropic/requiresUserInteraction":true}},{"name":"look"}]}`; !strings.Contains(got, want) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

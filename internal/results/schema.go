@@ -54,6 +54,16 @@ func (c *Checker) schema(tool string) *schema {
 	return c.old[tool]
 }
 
+// Valid says why a value is none of a schema, which may refer to parts of itself and to nothing else. Unusable is why it cannot be
+// checked against that schema.
+func Valid(text, value []byte) (invalid, unusable error) {
+	if scan(value, false, false).depth > maxValidated {
+		return nil, errors.New("the value is too deep to be checked")
+	}
+	s := schema{text: text}
+	return s.validate(value)
+}
+
 // schema is what a tool says of its structured content. It is made ready when it is first needed.
 type schema struct {
 	text []byte
