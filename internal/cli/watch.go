@@ -2,14 +2,12 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
 	"github.com/mattn/go-runewidth"
 
 	"github.com/rootbound/rootbound/internal/approval"
@@ -50,16 +48,18 @@ func (a *app) watchQuestions(ctx context.Context) error {
 		},
 		now: time.Now, color: a.color(),
 	}
-	p := tea.NewProgram(s, tea.WithContext(ctx), tea.WithInput(a.in), tea.WithOutput(a.out), tea.WithoutSignalHandler())
-	go follow(ctx, dir, p.Send)
-	if _, err = p.Run(); errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
-		err = nil // a signal
-	}
-	return err
+	events := make(chan any)
+	go follow(ctx, dir, func(msg any) {
+		select {
+		case events <- msg:
+		case <-ctx.Done():
+		}
+	})
+	return showView(ctx, a.in.(*os.File), a.out.(*os.File), s, events) // interactive has looked
 }
 
 // follow tells of the questions of every guard that runs, and of guards that are gone.
-func follow(ctx context.Context, dir string, send func(tea.Msg)) {
+func follow(ctx context.Context, dir string, send func(any)) {
 	watched := map[int]bool{}
 	ended := make(chan int)
 	tick := time.NewTicker(time.Second)
@@ -108,7 +108,6 @@ type (
 		err   error
 	}
 	failedMsg struct{ err error }
-	tickMsg   time.Time
 )
 
 // screen is what `approve` shows. It changes nothing itself.
@@ -132,12 +131,6 @@ type screen struct {
 // settle is how long a question has to be on the screen before a key answers it: a key that was meant for the one before
 // must not.
 const settle = 500 * time.Millisecond
-
-func (s *screen) Init() tea.Cmd { return tick() }
-
-func tick() tea.Cmd {
-	return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tickMsg(t) })
-}
 
 func (s *screen) questions() (list []waiting) {
 	for _, g := range s.states {
@@ -182,10 +175,10 @@ func (s *screen) keep() {
 	}
 }
 
-func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+func (s *screen) resize(width, height int) { s.width, s.height = width, height }
+
+func (s *screen) update(msg any) bool {
 	switch msg := msg.(type) {
-	case tea.WindowSizeMsg:
-		s.width, s.height = msg.Width, msg.Height
 	case stateMsg:
 		s.states[msg.guard.PID] = msg
 		s.keep()
@@ -197,23 +190,22 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case failedMsg:
 		s.said = msg.err.Error()
-	case tickMsg:
-		return s, tick()
-	case tea.PasteMsg:
+	case pasteMsg:
 		if s.noting {
-			s.note += approval.Line(msg.Content, 500)
+			s.note += approval.Line(string(msg), 500)
 		}
-	case tea.KeyPressMsg:
+	case keyMsg:
 		if s.noting {
-			return s, s.typeNote(msg)
+			s.typeNote(msg)
+			return true
 		}
-		return s, s.key(msg.String())
+		return s.key(msg.name)
 	}
-	return s, nil
+	return true
 }
 
-func (s *screen) typeNote(k tea.KeyPressMsg) tea.Cmd {
-	switch k.String() {
+func (s *screen) typeNote(k keyMsg) {
+	switch k.name {
 	case "enter":
 		s.noting = false
 		s.reply(approval.Reply{Note: s.note})
@@ -225,19 +217,19 @@ func (s *screen) typeNote(k tea.KeyPressMsg) tea.Cmd {
 			s.note = string(r[:len(r)-1])
 		}
 	default:
-		if k.Text != "" && len(s.note) < 500 {
-			s.note += k.Text
+		if len(s.note) < 500 {
+			s.note += k.text
 		}
 	}
-	return nil
 }
 
-func (s *screen) key(key string) tea.Cmd {
+// key does what a key is for, and reports whether the screen is still shown.
+func (s *screen) key(key string) bool {
 	list := s.questions()
 	w, at, ok := s.current()
 	switch key {
 	case "q", "ctrl+c", "esc":
-		return tea.Quit
+		return false
 	case "p":
 		paused := s.paused()
 		s.said = "every call is held now"
@@ -268,7 +260,7 @@ func (s *screen) key(key string) tea.Cmd {
 			s.reply(approval.Reply{Choice: c})
 		}
 	}
-	return nil
+	return true
 }
 
 func (s *screen) reply(r approval.Reply) {
@@ -284,13 +276,6 @@ func (s *screen) reply(r approval.Reply) {
 		}
 		s.said = fmt.Sprintf("%s: %s", w.ID, r.Word())
 	}
-}
-
-func (s *screen) View() tea.View {
-	v := tea.NewView(s.text())
-	v.AltScreen = true
-	v.WindowTitle = "rootbound approve"
-	return v
 }
 
 // text is the screen. Nothing in it is longer than a line.

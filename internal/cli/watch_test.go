@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-
 	"github.com/rootbound/rootbound/internal/approval"
 )
 
@@ -28,16 +26,13 @@ func TestScreen(t *testing.T) {
 	}
 	press := func(keys ...string) {
 		for _, k := range keys {
-			msg := tea.KeyPressMsg{Text: k, Code: []rune(k)[0]}
-			switch k {
-			case "enter":
-				msg = tea.KeyPressMsg{Code: tea.KeyEnter}
-			case "esc":
-				msg = tea.KeyPressMsg{Code: tea.KeyEscape}
-			case "down":
-				msg = tea.KeyPressMsg{Code: tea.KeyDown}
+			msg := keyMsg{k, k}
+			if len(k) > 1 {
+				msg.text = ""
 			}
-			s.Update(msg)
+			if !s.update(msg) {
+				t.Errorf("%s ends it", k)
+			}
 		}
 	}
 	question := func(id string, asked time.Duration) approval.Question {
@@ -48,7 +43,7 @@ func TestScreen(t *testing.T) {
 		}
 	}
 	state := func(qs ...approval.Question) {
-		s.Update(stateMsg{approval.Guard{Server: "files", PID: 7}, approval.State{Questions: qs}})
+		s.update(stateMsg{approval.Guard{Server: "files", PID: 7}, approval.State{Questions: qs}})
 	}
 	want := func(texts ...string) {
 		t.Helper()
@@ -71,7 +66,7 @@ func TestScreen(t *testing.T) {
 			}
 		}
 	}
-	s.Update(tea.WindowSizeMsg{Width: 60, Height: 24})
+	s.resize(60, 24)
 	want("0 guards, 0 questions", "Nothing waits for you.")
 	a, b := question("aaa", 0), question("bbb", time.Second)
 	state(a, b)
@@ -96,15 +91,15 @@ func TestScreen(t *testing.T) {
 	if got, want := strings.Join(answers, "; "), "aaa allow once ; bbb deny why; aaa deny "; got != want {
 		t.Errorf("the answers are %q, want %q", got, want)
 	}
-	s.Update(goneMsg{approval.Guard{PID: 7}, nil})
+	s.update(goneMsg{approval.Guard{PID: 7}, nil})
 	want("0 guards, 0 questions")
 	press("2")
-	for _, size := range []tea.WindowSizeMsg{{Width: 20, Height: 6}, {Width: 200, Height: 50}, {Width: 8, Height: 3}} {
-		s.Update(size)
+	for _, size := range [][2]int{{20, 6}, {200, 50}, {8, 3}} {
+		s.resize(size[0], size[1])
 		state(a, b)
 		s.text() // it is too small, perhaps, and does not fail
 	}
-	if _, cmd := s.Update(tea.KeyPressMsg{Code: 'q', Text: "q"}); cmd == nil {
+	if s.update(keyMsg{"q", "q"}) {
 		t.Error("q does not end it")
 	}
 }
