@@ -37,6 +37,14 @@ type Question struct {
 	Choices  []Choice `json:"choices"`
 	Remember bool     `json:"remember,omitempty"`
 	Same     bool     `json:"same,omitempty"`
+	// Kept is what a yes for more may be good for: "never", no more than this call; "call", the same arguments; "root", what the same
+	// rule asks for in the root of the places; "tool", the tool with any arguments.
+	Kept string `json:"kept,omitempty"`
+	// Effect is what the tool does at most: "read", "write", "delete" or "unknown". From is who says so.
+	Effect string `json:"effect,omitempty"`
+	From   string `json:"from,omitempty"`
+	// Places are where its paths lead, the first MaxPlaces of them, and what is there.
+	Places []Place `json:"places,omitempty"`
 	// Targets are where its paths lead, and Hosts where its URLs do: a yes for more must hold all of them.
 	Targets []string `json:"targets,omitempty"`
 	Hosts   []string `json:"hosts,omitempty"`
@@ -47,6 +55,25 @@ type Question struct {
 	Paused bool `json:"paused,omitempty"`
 	// Behind is how many calls like it wait for their turn.
 	Behind int `json:"behind,omitempty"`
+}
+
+// MaxPlaces is how many places a question has at most.
+const MaxPlaces = 64
+
+// Place is where a path of a call leads.
+type Place struct {
+	// Arg is the argument, and Given what is written there. Path is where that leads, in Root, which allows Access ("rw",
+	// "no-delete", "ro" or "none").
+	Arg    string `json:"arg"`
+	Given  string `json:"given"`
+	Path   string `json:"path"`
+	Root   string `json:"root"`
+	Access string `json:"access"`
+	// Is is what is there now: "nothing", "file", "directory", "other" or "unknown"; Size is that of a file, in bytes. Link is set
+	// when what is written is itself a link.
+	Is   string `json:"is"`
+	Size int64  `json:"size,omitempty"`
+	Link bool   `json:"link,omitempty"`
 }
 
 // Choice is what a person chose. The zero value denies; with Allow alone it is for this call, once.

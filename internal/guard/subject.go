@@ -245,13 +245,35 @@ func called(r *exchange.Request) string {
 	return method(r)
 }
 
+// placeOf is where a path leads, and what is there now.
+func placeOf(p policy.Path) approval.Place {
+	to := approval.Place{Arg: strings.TrimPrefix(p.Arg, "/"), Given: p.Given, Path: p.Resolved, Root: p.Root, Access: access(p.Rights), Is: "other"}
+	if info, err := os.Lstat(asGiven(p)); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		to.Link = true
+	}
+	switch info, err := os.Stat(p.Resolved); {
+	case errors.Is(err, fs.ErrNotExist):
+		to.Is = "nothing"
+	case err != nil:
+		to.Is = "unknown"
+	case info.IsDir():
+		to.Is = "directory"
+	case info.Mode().IsRegular():
+		to.Is, to.Size = "file", info.Size()
+	}
+	return to
+}
+
 // question is what a person sees.
 func (s *subject) question() approval.Question {
 	q := approval.Question{
 		ID: trailID(s.r), Server: s.server, Tool: s.tool, Client: clientName(s.r), Digest: s.digest[:shortDigest], Why: s.decision.Reason,
 		Args: json.RawMessage(s.args), Size: len(s.args), Choices: s.choices(), Remember: s.decision.Remember != policy.Never,
 		Same:    s.decision.Remember == policy.SameCall,
-		Targets: s.use.Targets, Hosts: s.use.Hosts,
+		Targets: s.use.Targets, Hosts: s.use.Hosts, Effect: s.call.Effect.String(), From: s.call.From, Kept: s.decision.Remember.String(),
+	}
+	for _, p := range s.call.Paths[:min(len(s.call.Paths), approval.MaxPlaces)] {
+		q.Places = append(q.Places, placeOf(p))
 	}
 	if at := s.decision.Rule; at != "" {
 		q.Why += " (" + at + ")"
@@ -315,8 +337,8 @@ func (s *subject) facts() (facts []string) {
 			add("and %d more paths", len(s.call.Paths)-i)
 			break
 		}
-		add("%s: %s, in the root %s (%s), %s%s", argument(strings.TrimPrefix(p.Arg, "/")), approval.Line(p.Resolved, 300), approval.Line(p.Root, 200),
-			access(p.Rights), state(p), givenAs(p))
+		at := placeOf(p)
+		add("%s: %s, in the root %s (%s), %s%s", argument(at.Arg), approval.Line(at.Path, 300), approval.Line(at.Root, 200), at.Access, state(at), givenAs(p, at))
 	}
 	n := 0
 	each(s.args, "", func(name, v string) {
@@ -356,34 +378,37 @@ func (s *subject) facts() (facts []string) {
 // argument is the name of one, in quotes: who calls chooses it, and it could read like a fact of ours.
 func argument(name string) string { return strconv.Quote(approval.Line(name, 60)) }
 
-// state says what is at a path now.
-func state(p policy.Path) string {
-	info, err := os.Stat(p.Resolved)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+// state says what is at a place.
+func state(p approval.Place) string {
+	switch p.Is {
+	case "nothing":
 		return "where nothing is"
-	case err != nil:
+	case "unknown":
 		return "which cannot be looked at"
-	case info.IsDir():
+	case "directory":
 		return "a directory that exists"
-	case !info.Mode().IsRegular():
-		return "which exists and is no ordinary file"
+	case "file":
+		return fmt.Sprintf("a file that exists, of %d bytes", p.Size)
 	}
-	return fmt.Sprintf("a file that exists, of %d bytes", info.Size())
+	return "which exists and is no ordinary file"
 }
 
-// givenAs says what was written, where a path leads elsewhere than it reads, and whether it is a link.
-func givenAs(p policy.Path) string {
+// asGiven is what was written of a path, as a path of its own.
+func asGiven(p policy.Path) string {
 	as := p.Given
 	if !filepath.IsAbs(as) {
 		as = filepath.Join(p.Root, as)
 	}
-	as = filepath.Clean(as)
+	return filepath.Clean(as)
+}
+
+// givenAs says what was written, where a path leads elsewhere than it reads, and whether it is a link.
+func givenAs(p policy.Path, at approval.Place) string {
 	text := ""
-	if info, err := os.Lstat(as); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+	if at.Link {
 		text = ", by a link"
 	}
-	if as != p.Resolved {
+	if asGiven(p) != p.Resolved {
 		text += ", written as " + approval.Line(p.Given, 200)
 	}
 	return text
