@@ -60,7 +60,7 @@ func (g *Guard) pinsStage(next exchange.Handler) exchange.Handler {
 
 // held refuses a request for something that is held, and reports whether it did.
 func (g *Guard) held(r *exchange.Request, kind pin.Kind, reply func(exchange.Outcome)) bool {
-	s, held := g.opt.Pins.Held(kind, wire.GetString(r.Msg.Params(), "name"))
+	s, held := g.opt.Pins.Held(kind, r.Msg.Name())
 	if !held {
 		return false
 	}

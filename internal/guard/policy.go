@@ -52,8 +52,8 @@ type ruled struct{ rule string }
 func (g *Guard) decide(r *exchange.Request) (policy.Call, policy.Decision) {
 	p := g.policy.Load()
 	name, _ := wire.Get(r.Msg.Params(), "name")
-	args, _ := wire.Get(r.Msg.Params(), "arguments")
-	c := policy.Call{Server: g.opt.Server, Tool: wire.GetString(r.Msg.Params(), "name"), Args: args}
+	args := r.Msg.Arguments()
+	c := policy.Call{Server: g.opt.Server, Tool: r.Msg.Name(), Args: args}
 	object := len(args) == 0 || args[0] == '{' || string(args) == "null" || g.contained // ours says itself what is wrong
 	if len(name) == 0 || name[0] != '"' || !object {
 		return c, policy.Decision{Rule: "the protocol", Reason: "it does not say in the protocol's way what is called"}

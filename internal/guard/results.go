@@ -57,19 +57,23 @@ func (g *Guard) checkResult(r *exchange.Request, o exchange.Outcome, reply func(
 		result.Value, result.Failed = o.Msg.Error(), true
 	}
 	if result.Method == "tools/call" {
-		result.Tool = wire.GetString(r.Msg.Params(), "name")
+		result.Tool = r.Msg.Name()
 	}
-	check := func() { reply(g.judged(r, o, g.results.Check(result))) }
-	if result.Failed || len(results.URIs(result.Method, result.Value)) == 0 {
-		check()
+	if !g.results.Asks(&result) {
+		reply(g.judged(r, o, g.results.Check(result)))
 		return
 	}
+	go g.checkURIs(r, o, result, reply)
+}
+
+// checkURIs is checkResult of an answer that names files: it looks at the disk.
+func (g *Guard) checkURIs(r *exchange.Request, o exchange.Outcome, result results.Result, reply func(exchange.Outcome)) {
 	set := r.Roots
 	if r.Session != nil {
 		set = g.session(r, nil).state().Set // the client's list may have changed since the request came
 	}
 	result.Outside = func(uri string) bool { return g.outside(uri, set) }
-	go check() // it looks at the disk
+	reply(g.judged(r, o, g.results.Check(result)))
 }
 
 // outside reports whether a URI leads to a file of this machine outside of set.

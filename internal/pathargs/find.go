@@ -1,6 +1,7 @@
 package pathargs
 
 import (
+	"bytes"
 	"errors"
 	"strconv"
 	"strings"
@@ -224,6 +225,9 @@ func (f *finder) str(v []byte, at []string, n name, s schema) {
 	if n.kind == kindFree && l != listedPath && len(v) > 6*maxShaped {
 		return // a file's content: nothing that long is told of either
 	}
+	if n.kind == kindFree && l == unlisted && manyLines(v) && s.format() != kindPath && s.format() != kindURL && !s.structured() {
+		return // nor of several lines, however short
+	}
 	value, ok := str(v)
 	if !ok || value == "" {
 		return
@@ -244,6 +248,20 @@ func (f *finder) str(v []byte, at []string, n name, s schema) {
 	// A list or an object that a client sent as text, where one is expected.
 	if c := value[0]; (c == '[' || c == '{') && (n.kind == kindPath || s.structured()) && valid(value) {
 		f.value([]byte(value), at, n, s)
+	}
+}
+
+// manyLines reports whether a JSON string has a line end in it that is written as it mostly is.
+func manyLines(quoted []byte) bool {
+	for {
+		i := bytes.IndexByte(quoted, '\\')
+		if i < 0 || i+1 == len(quoted) {
+			return false
+		}
+		if c := quoted[i+1]; c == 'n' || c == 'r' {
+			return true
+		}
+		quoted = quoted[i+2:]
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // kind is what an argument's name says about its value.
@@ -102,27 +103,26 @@ func set(words string) map[string]bool {
 
 // words cuts a name at separators and between "aB" and "ABc", in lower case.
 func words(s string) []string {
-	var list []string
-	var w []rune
-	end := func() {
-		if len(w) > 0 {
-			list = append(list, fold(string(w)))
-			w = w[:0]
-		}
-	}
-	r := []rune(s)
-	for i, c := range r {
+	list := make([]string, 0, 4)
+	start := -1 // of the word that has begun
+	var last rune
+	for i, c := range s {
 		switch {
 		case !unicode.IsLetter(c) && !unicode.IsDigit(c):
-			end()
-			continue
-		case i > 0 && unicode.IsUpper(c) && (unicode.IsLower(r[i-1]) || unicode.IsDigit(r[i-1]) ||
-			unicode.IsUpper(r[i-1]) && i+1 < len(r) && unicode.IsLower(r[i+1])):
-			end()
+			if start >= 0 {
+				list, start = append(list, fold(s[start:i])), -1
+			}
+		case start < 0:
+			start = i
+		case unicode.IsUpper(c) && (unicode.IsLower(last) || unicode.IsDigit(last) ||
+			unicode.IsUpper(last) && startsLower(s[i+utf8.RuneLen(c):])):
+			list, start = append(list, fold(s[start:i])), i
 		}
-		w = append(w, c)
+		last = c
 	}
-	end()
+	if start >= 0 {
+		list = append(list, fold(s[start:]))
+	}
 	// A number at the end counts copies: path2, file_1.
 	for len(list) > 1 && isIndex(list[len(list)-1]) {
 		list = list[:len(list)-1]
@@ -135,5 +135,17 @@ func words(s string) []string {
 	return list
 }
 
+func startsLower(s string) bool {
+	c, _ := utf8.DecodeRuneInString(s)
+	return unicode.IsLower(c)
+}
+
 // fold makes one of the letters that a decoder may take for one another ("ſ" and "s", the Kelvin sign and "k").
-func fold(s string) string { return strings.ToLower(strings.ToUpper(s)) }
+func fold(s string) string {
+	for i := range len(s) {
+		if c := s[i]; c >= utf8.RuneSelf {
+			return strings.ToLower(strings.ToUpper(s))
+		}
+	}
+	return strings.ToLower(s)
+}

@@ -1,7 +1,6 @@
 package results
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"sync"
@@ -163,6 +162,9 @@ type Result struct {
 	Failed bool
 	// Outside says whether a URI leads to a file of this machine outside the roots. It may look at the disk. Nil is never.
 	Outside func(uri string) bool
+
+	opt  *Options // nil until it was looked at
+	seen scanned
 }
 
 // Finding is something that a check found.
@@ -234,31 +236,37 @@ type members struct {
 
 // Check checks a result. It takes as long as the result is, apart from what Outside does.
 func (c *Checker) Check(result Result) Verdict {
-	r := &run{c: c, Options: c.opt.Load(), Result: result}
-	if r.does(Limits) && len(r.Value) > r.Bounds.Bytes {
+	c.look(&result)
+	r := &run{c: c, Options: result.opt, Result: result}
+	if r.tooLong() {
 		r.found(Limits, "it is %d bytes long, more than %d", len(r.Value), r.Bounds.Bytes)
 		return r.verdict()
 	}
-	s := scan(r.Value, r.does(Characters), r.does(Secrets))
+	s := r.seen
 	if r.does(Limits) && s.depth > r.Bounds.Depth {
 		r.found(Limits, "it is nested %d levels deep, more than %d", s.depth, r.Bounds.Depth)
 		return r.verdict()
 	}
 	if !r.Failed {
-		for name, v := range wire.Members(r.Value) {
-			switch name {
-			case lists[r.Method]:
-				r.items = v
-			case "structuredContent":
-				r.structured = v
-			case "isError":
-				r.isError = string(v) == "true"
+		many := r.does(Limits) && len(r.Value) > 2*r.Bounds.Parts // each is a byte and a comma at least
+		if s.parts || s.besides || many {
+			for name, v := range wire.Members(r.Value) {
+				switch name {
+				case lists[r.Method]:
+					r.items = v
+				case "structuredContent":
+					r.structured = v
+				case "isError":
+					r.isError = string(v) == "true"
+				}
 			}
 		}
 		if r.Method == "tools/call" {
 			r.content(s.depth)
 		}
-		r.parts()
+		if s.parts || many {
+			r.parts()
+		}
 	}
 	if s.characters || s.secrets {
 		r.strings(s)
@@ -274,19 +282,32 @@ func (r *run) verdict() Verdict {
 	return v
 }
 
-// URIs returns the URIs in a result that Check may ask Outside for.
-func URIs(method string, result []byte) []string {
-	var list []string
-	if !bytes.Contains(result, []byte("uri")) && !bytes.Contains(result, []byte(`\u`)) {
-		return nil // no member can be called "uri"
+// Asks reports whether Check may ask Outside for something in a result.
+func (c *Checker) Asks(result *Result) bool {
+	if c.look(result); result.Failed || !result.seen.parts {
+		return false
 	}
-	items, _ := wire.Get(result, lists[method])
-	for part := range partsOf(method, items) {
-		for uri := range uris(part) {
-			list = append(list, uri)
+	items, _ := wire.Get(result.Value, lists[result.Method])
+	for part := range partsOf(result.Method, items) {
+		for range uris(part) {
+			return true
 		}
 	}
-	return list
+	return false
+}
+
+// look goes over the bytes of a result, once for all that is asked about it.
+func (c *Checker) look(r *Result) {
+	if r.opt != nil {
+		return
+	}
+	if r.opt = c.opt.Load(); !r.tooLong() {
+		r.seen = scan(r.Value, r.opt.Actions[Characters] != Off, r.opt.Actions[Secrets] != Off)
+	}
+}
+
+func (r *Result) tooLong() bool {
+	return r.opt.Actions[Limits] != Off && len(r.Value) > r.opt.Bounds.Bytes
 }
 
 func textOf(v []byte) string {

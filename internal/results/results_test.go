@@ -261,10 +261,47 @@ func TestAnErrorIsReadToo(t *testing.T) {
 	}
 }
 
-func TestURIs(t *testing.T) {
-	got := results.URIs("tools/call", []byte(`{"content":[{"type":"text","text":"file:///a"},{"type":"resource_link","u\u0072i":"file:///b"},{"type":"resource","resource":{"uri":"file:///c"}}]}`))
-	if diff := cmp.Diff([]string{"file:///b", "file:///c"}, got); diff != "" {
-		t.Errorf("URIs (-want +got):\n%s", diff)
+// Whether a disk may be looked at decides whether the answer leaves the order of the messages.
+func TestAsks(t *testing.T) {
+	c := results.New(results.Options{Actions: results.Defaults()})
+	for _, tt := range []struct {
+		method, value string
+		want          bool
+	}{
+		{"tools/call", `{"content":[{"type":"text","text":"file:///a"}]}`, false},
+		{"tools/call", `{"content":[{"type":"text","text":"uri"}]}`, false},
+		{"tools/call", `{"content":[{"type":"resource_link","uri":"file:///b"}]}`, true},
+		{"tools/call", `{"content":[{"type":"resource_link","u\u0072i":"file:///b"}]}`, true},
+		{"tools/call", `{"content":[{"type":"resource","resource":{"\u0075\u0072\u0069":"file:///c"}}]}`, true},
+		{"tools/call", `{"uri":"file:///b","content":[]}`, false},
+		{"prompts/get", `{"messages":[{"content":{"type":"resource","resource":{"uri":"file:///x"}}}]}`, true},
+		{"resources/read", `{"contents":[{"uri":"file:///x","text":""}]}`, true},
+		{"resources/list", `{"resources":[{"uri":"file:///x"}]}`, true},
+	} {
+		if got := c.Asks(&results.Result{Method: tt.method, Value: []byte(tt.value)}); got != tt.want {
+			t.Errorf("Asks(%s, %s) = %v, want %v", tt.method, tt.value, got, tt.want)
+		}
+	}
+}
+
+// A name is a name however it is written.
+func TestEscapedNames(t *testing.T) {
+	escaped := func(name string) string {
+		var b strings.Builder
+		for i := range len(name) {
+			fmt.Fprintf(&b, `\u%04x`, name[i])
+		}
+		return b.String()
+	}
+	c := results.New(results.Options{Actions: results.Defaults()})
+	for _, tt := range []struct{ value, want string }{
+		{`{"content":[{"type":"text","text":"{\"a\":1}"}],"` + escaped("structuredContent") + `":{"a":2}}`, "warn agreement: the structured content says something else than the text"},
+		{`{"` + escaped("content") + `":[{"type":"image","mimeType":"image/png","` + escaped("data") + `":"AAAAAAAAAAAAAAAAAAAAAAAA"}]}`,
+			`warn types: data that is called "image/png" does not begin like it`},
+	} {
+		if got := found(c.Check(results.Result{Method: "tools/call", Tool: "a", Value: []byte(tt.value)})); got != tt.want {
+			t.Errorf("Check(%s) finds %q, want %q", tt.value, got, tt.want)
+		}
 	}
 }
 

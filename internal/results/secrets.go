@@ -55,10 +55,23 @@ var byFirst = func() (t [256][]credential) {
 	return t
 }()
 
+// seconds has for a first character of a credential the second ones, as bits of their lower halves: most words are told from
+// credentials by two characters.
+var seconds = func() (t [256]uint32) {
+	for _, c := range credentials {
+		t[c.prefix[0]] |= 1 << (c.prefix[1] & 31)
+	}
+	t[beginPEM[0]] |= 1 << (beginPEM[1] & 31)
+	return t
+}()
+
 const beginPEM = "-----BEGIN "
 
 // mayBegin reports whether a token that begins b may be a secret.
 func mayBegin(b []byte) bool {
+	if len(b) < 2 || seconds[b[0]]&(1<<(b[1]&31)) == 0 {
+		return false
+	}
 	if b[0] == '-' {
 		return bytes.HasPrefix(b, []byte(beginPEM))
 	}

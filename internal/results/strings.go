@@ -13,6 +13,9 @@ type scanned struct {
 	depth int
 	// characters and secrets are set when strings have to be read to know.
 	characters, secrets bool
+	// parts is set when a string may be the name of a member that is looked at in parts, besides when one may be that of another one
+	// that is looked at.
+	parts, besides bool
 }
 
 // scan looks at a valid JSON value.
@@ -27,10 +30,30 @@ func scan(b []byte, characters, secrets bool) scanned {
 		case '}', ']':
 			depth--
 		case '"':
-			i = s.str(b, i+1, characters, secrets)
+			begin := i + 1
+			if i = s.str(b, begin, characters, secrets); i-begin <= maxNamed {
+				s.named(b[begin:min(i, len(b))])
+			}
 		}
 	}
 	return s
+}
+
+// maxNamed is the length of the longest name in named, each of whose characters may be escaped.
+const maxNamed = len("structuredContent") * len(`\u0000`)
+
+// named takes a string that may be the name of a member. What is written with escapes may be any.
+func (s *scanned) named(raw []byte) {
+	switch string(raw) {
+	case "uri", "resource", "data", "blob":
+		s.parts = true
+	case "structuredContent", "isError":
+		s.besides = true
+	default:
+		if bytes.IndexByte(raw, '\\') >= 0 {
+			s.parts, s.besides = true, true
+		}
+	}
 }
 
 // What a byte in a string is for the scan.

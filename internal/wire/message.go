@@ -37,7 +37,7 @@ type Message struct {
 	kind                            Kind
 	illFormed                       bool
 	id, method, params, result, err Span
-	meta                            Span    // params._meta
+	meta, name, arguments           Span    // of params
 	lent                            *[]byte // what raw lies in, of a message of NewLongResult
 }
 
@@ -83,6 +83,18 @@ func (m *Message) Params() []byte { return m.part(m.params) }
 // Meta returns the bytes of params._meta, nil when there is none.
 func (m *Message) Meta() []byte { return m.part(m.meta) }
 
+// Name returns the text of params.name, "" when it is not there or no string: what a call calls.
+func (m *Message) Name() string {
+	if v := m.part(m.name); len(v) > 0 && v[0] == '"' {
+		s, _ := Unquote(v)
+		return s
+	}
+	return ""
+}
+
+// Arguments returns the bytes of params.arguments, nil when there are none.
+func (m *Message) Arguments() []byte { return m.part(m.arguments) }
+
 // Result returns the result's bytes, nil when there is none.
 func (m *Message) Result() []byte { return m.part(m.result) }
 
@@ -100,7 +112,7 @@ func (m *Message) WithID(id []byte) *Message {
 	c.raw = append(append(append(c.raw, m.raw[:old.Start]...), id...), m.raw[old.End:]...)
 	c.raw = append(c.raw, '\n')[:len(c.raw)] // the writer then has the line end at hand
 	c.id.End += by
-	for _, s := range []*Span{&c.method, &c.params, &c.result, &c.err, &c.meta} {
+	for _, s := range []*Span{&c.method, &c.params, &c.result, &c.err, &c.meta, &c.name, &c.arguments} {
 		if s.Start >= old.End {
 			s.Start, s.End = s.Start+by, s.End+by
 		}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
+	"unsafe"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -256,13 +258,17 @@ func (m *Message) scanParams(d *decoder) error {
 		if err != nil {
 			return err
 		}
-		if known != "_meta" {
-			if err := d.SkipValue(); err != nil {
-				return err
-			}
-			continue
+		switch known {
+		case "_meta":
+			_, m.meta, err = d.value()
+		case "name":
+			_, m.name, err = d.value()
+		case "arguments":
+			_, m.arguments, err = d.value()
+		default:
+			err = d.SkipValue()
 		}
-		if _, m.meta, err = d.value(); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -418,11 +424,28 @@ func (m *Message) Elements(mode Mode) ([]Message, []*Refusal, error) {
 
 // Unquote returns the text of a JSON string. Ill-formed parts become U+FFFD.
 func Unquote(quoted []byte) (string, error) {
-	b, err := jsontext.AppendUnquote(nil, quoted)
+	if text, ok := plain(quoted); ok {
+		return string(text), nil
+	}
+	b, err := jsontext.AppendUnquote(make([]byte, 0, len(quoted)), quoted)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && len(b) == 0 && len(quoted) > 2 {
 		return "", fmt.Errorf("reading a string: %w", err)
 	}
-	return string(b), nil
+	return unsafe.String(unsafe.SliceData(b), len(b)), nil // nobody else has b
+}
+
+// plain returns what is between the quotes of a JSON string in which every byte stands for itself, as names mostly are.
+func plain(quoted []byte) ([]byte, bool) {
+	n := len(quoted) - 1
+	if n < 1 || quoted[0] != '"' || quoted[n] != '"' {
+		return nil, false
+	}
+	for _, c := range quoted[1:n] {
+		if c < ' ' || c >= utf8.RuneSelf || c == '\\' || c == '"' {
+			return nil, false
+		}
+	}
+	return quoted[1:n], true
 }
 
 // Members yields the members of a JSON object, names unquoted, in order. It yields nothing when object is not an object.

@@ -399,3 +399,36 @@ func TestLongResult(t *testing.T) {
 		}
 	}
 }
+
+// What a call names is found where it is, also behind an id that became longer or params that were changed.
+func TestNameAndArguments(t *testing.T) {
+	for _, tt := range []struct{ line, name, arguments string }{
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"name":"b"}}}`, "a", `{"name":"b"}`},
+		{`{"params": {"arguments" : [1], "\u006eame":"\u0061\ud83d\ude00"},"jsonrpc":"2.0","method":"tools/call","id":"x"}`, "a😀", `[1]`},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}`, "", ""},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"é"}}`, "é", ""},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":""}}`, "", ""},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":null}`, "", ""},
+		{`{"jsonrpc":"2.0","id":1,"result":{"name":"a"}}`, "", ""},
+	} {
+		m, err := Scan([]byte(tt.line), Strict)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range []*Message{&m, m.WithID([]byte(`"longer than it was"`)), m.WithID([]byte("2"))} {
+			if got := m.Name(); got != tt.name {
+				t.Errorf("the name in %s is %q, want %q", m.Bytes(), got, tt.name)
+			}
+			if got := string(m.Arguments()); got != tt.arguments {
+				t.Errorf("the arguments in %s are %q, want %q", m.Bytes(), got, tt.arguments)
+			}
+		}
+		if m.Kind() != Request {
+			continue
+		}
+		other := m.WithParams([]byte(`{"_meta":{},"arguments":{},"name":"other"}`))
+		if other.Name() != "other" || string(other.Arguments()) != "{}" {
+			t.Errorf("%s has the name %q and the arguments %s", other.Bytes(), other.Name(), other.Arguments())
+		}
+	}
+}

@@ -178,3 +178,39 @@ func TestFailEndsASendThatWaits(t *testing.T) {
 	close(dst.release)
 	<-first
 }
+
+// A queue that is long and never becomes empty keeps its order.
+func TestWriterKeepsOrderInALongQueue(t *testing.T) {
+	const n = 5 * maxQueue
+	var got, want []byte
+	next := 0
+	var w *Writer
+	put := func() {
+		if next < n {
+			next++
+			m := NewNotification("n", fmt.Appendf(nil, `{"n":%d}`, next))
+			want = append(append(want, m.Bytes()...), '\n')
+			w.Put(m)
+		}
+	}
+	w = NewWriter(written(func(p []byte) {
+		got = append(got, p...)
+		put() // two come while one goes
+		put()
+	}))
+	put()
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%d messages of %d were written, or in another order", bytes.Count(got, []byte("\n")), n)
+	}
+}
+
+// written is a writer that tells of what it was given.
+type written func(p []byte)
+
+func (w written) Write(p []byte) (int, error) {
+	w(p)
+	return len(p), nil
+}

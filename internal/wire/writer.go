@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"io"
+	"slices"
 	"sync"
 )
 
@@ -12,6 +13,7 @@ var ErrStalled = errors.New("the peer does not read")
 const (
 	backpressure = 1 << 20  // bytes waiting at which Send waits
 	stalled      = 64 << 20 // bytes waiting at which the peer counts as one that does not read
+	maxQueue     = 1 << 10  // messages for which there is room when none waits
 )
 
 // Writer writes messages as lines, whole and in order, from any goroutine. It does not close what it writes to.
@@ -19,8 +21,9 @@ type Writer struct {
 	dst io.Writer
 
 	mu      sync.Mutex
-	room    sync.Cond // waiting went down, or err was set
-	queue   []*Message
+	room    sync.Cond  // waiting went down, or err was set
+	queue   []*Message // those before head were taken out
+	head    int
 	waiting int  // bytes in queue
 	busy    bool // a goroutine is writing
 	err     error
@@ -37,8 +40,10 @@ func NewWriter(w io.Writer) *Writer {
 // Send writes m, behind what waits already. It waits while the peer does not read: for messages that pass through, so
 // that a slow peer slows down its own direction.
 func (w *Writer) Send(m *Message) error {
-	w.Put(m)
-	return w.Flush()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.put(m)
+	return w.flush()
 }
 
 // Put takes m behind what waits already, and never waits. Whoever puts calls Flush soon, which may be after a lock is let
@@ -46,6 +51,10 @@ func (w *Writer) Send(m *Message) error {
 func (w *Writer) Put(m *Message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.put(m)
+}
+
+func (w *Writer) put(m *Message) {
 	if w.err == nil {
 		w.queue = append(w.queue, m)
 		w.waiting += len(m.Bytes())
@@ -55,31 +64,36 @@ func (w *Writer) Put(m *Message) {
 // Flush writes what waits, or waits until it is no more than a little when another goroutine writes.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
-	if w.err == nil && !w.busy && len(w.queue) > 0 {
-		w.busy = true
-		w.mu.Unlock()
-		w.drain(nil)
-		w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.flush()
+}
+
+// flush is Flush. The caller holds mu, which is let go meanwhile.
+func (w *Writer) flush() error {
+	if w.begin() {
+		w.drain()
 	}
 	for w.waiting > backpressure && w.err == nil {
 		w.room.Wait()
 	}
-	defer w.mu.Unlock()
 	return w.err
 }
 
 // Queue has m written by another goroutine, behind what waits already, and never waits: for answers to the peer itself,
 // which may be waiting for us to read.
 func (w *Writer) Queue(m *Message) error {
-	w.Put(m)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.put(m)
 	if w.err == nil && w.waiting > stalled+len(m.Bytes()) {
 		w.fail(ErrStalled)
 	}
-	if w.err == nil && !w.busy && len(w.queue) > 0 {
-		w.busy = true
-		go w.drain(nil)
+	if w.begin() {
+		go func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.drain()
+		}()
 	}
 	return w.err
 }
@@ -107,38 +121,59 @@ func (w *Writer) Fail(err error) {
 func (w *Writer) fail(err error) {
 	if w.err == nil {
 		w.err = err
-		w.queue, w.waiting = nil, 0
+		w.queue, w.head, w.waiting = nil, 0, 0
 		close(w.done)
 	}
 	w.room.Broadcast()
 }
 
-// drain writes what waits until nothing does. The caller made w busy.
-func (w *Writer) drain(err error) {
-	for {
+// begin makes w busy, and reports whether it did: something waits, and nobody writes. The caller holds mu and has it drained.
+func (w *Writer) begin() bool {
+	if w.err != nil || w.busy || len(w.queue) == 0 {
+		return false
+	}
+	w.busy = true
+	return true
+}
+
+// drain writes what waits until nothing does. The caller made w busy and holds mu, which is let go meanwhile.
+func (w *Writer) drain() {
+	for m := w.next(); m != nil; m = w.next() {
+		lent := m.lent
+		m.lent = nil
+		w.mu.Unlock()
+		err := w.write(m.raw)
+		if lent != nil && cap(*lent) <= maxLent {
+			longBuffers.Put(lent)
+		}
 		w.mu.Lock()
 		if err != nil {
 			w.fail(err)
 		}
-		if w.err != nil || len(w.queue) == 0 {
-			w.busy = false
-			w.room.Broadcast()
-			w.mu.Unlock()
-			return
-		}
-		m := w.queue[0]
-		w.queue[0] = nil
-		w.queue = w.queue[1:]
-		w.waiting -= len(m.raw)
-		lent := m.lent
-		m.lent = nil
-		w.room.Broadcast()
-		w.mu.Unlock()
-		err = w.write(m.raw)
-		if lent != nil && cap(*lent) <= maxLent {
-			longBuffers.Put(lent)
-		}
 	}
+	w.busy = false
+	w.room.Broadcast()
+}
+
+// next takes out the message that is to be written next, nil when there is none. The caller holds mu.
+func (w *Writer) next() *Message {
+	if len(w.queue) == 0 {
+		return nil
+	}
+	m := w.queue[w.head]
+	w.queue[w.head] = nil
+	w.waiting -= len(m.raw)
+	switch w.head++; {
+	case w.head == len(w.queue):
+		w.queue, w.head = w.queue[:0], 0
+		if cap(w.queue) > maxQueue {
+			w.queue = nil
+		}
+	case w.head >= maxQueue: // it never becomes empty
+		w.queue, w.head = slices.Delete(w.queue, 0, w.head), 0
+	}
+	w.room.Broadcast()
+	return m
 }
 
 // write writes one line with one call where that is cheap, so that a message is seldom seen in two parts.
