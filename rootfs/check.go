@@ -22,14 +22,15 @@ const (
 	Unreachable
 )
 
+// String is the trouble in a word.
 func (t Trouble) String() string {
 	return [...]string{"usable", "gone", "replaced", "unreadable", "unreachable"}[t]
 }
 
 // Problem is a root that cannot be used.
 type Problem struct {
-	Dir     roots.Dir
-	Trouble Trouble
+	Dir     roots.Dir // the root, as it was resolved
+	Trouble Trouble   // why it cannot be used
 }
 
 // Check returns the roots of a set that cannot be used now, in their order; none when all can. It makes two system calls

@@ -91,10 +91,11 @@ var texts = map[Code]string{
 type Error struct {
 	Op   string // "opening", "listing", "replacing" and the like
 	Path string // as it was given
-	Code Code
-	Err  error // set for IO only
+	Code Code   // why
+	Err  error  // set for IO only
 }
 
+// Error is one line: what was done, with which path, and why not.
 func (e *Error) Error() string {
 	text := texts[e.Code]
 	if e.Code == IO && e.Err != nil {
@@ -103,6 +104,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s %q: %s", e.Op, e.Path, text)
 }
 
+// Unwrap returns what the system said, for IO.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Is makes errors.Is work with codes, fs.ErrNotExist, fs.ErrExist and fs.ErrPermission.

@@ -26,6 +26,7 @@ const (
 
 // Options of an FS. The zero value is safe.
 type Options struct {
+	// Links says which symbolic links are followed.
 	Links Links
 	// StrictLinks refuses regular files with more than one hard link, to read and to replace: HardLink.
 	StrictLinks bool
@@ -90,6 +91,7 @@ func (p position) within(q position) bool {
 
 // Entry is one name in a directory.
 type Entry struct {
+	// Name is the name, one element of a path.
 	Name string
 	// Type is the type bits of what has this name: 0 for a regular file, fs.ModeDir, fs.ModeSymlink (whose target has
 	// not been looked at), or others.

@@ -29,6 +29,7 @@ const (
 
 // ReplaceOptions say on which conditions a file is replaced.
 type ReplaceOptions struct {
+	// Must says whether there has to be a file at the path.
 	Must Presence
 	// Version, when it is not empty, is the Version that the file must have when it is replaced, else Changed.
 	Version string

@@ -27,7 +27,7 @@ type WalkOptions struct {
 
 // Walked says what a Walk has seen and what it has left out.
 type Walked struct {
-	Entries, Directories int64
+	Entries, Directories int64 // that were visited
 	Unreadable           int64 // directories that came with Err
 	Cut                  bool  // MaxEntries ended it
 	TooDeep              int64 // directories that MaxDepth kept it from entering, or a limit of the walk's own, far down

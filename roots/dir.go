@@ -22,7 +22,9 @@ const (
 
 // FileID tells one file from another on one machine: device and inode, or volume and file index. The zero value means
 // that it is not known.
-type FileID struct{ Volume, Index uint64 }
+type FileID struct {
+	Volume, Index uint64 // the device, and the file on it
+}
 
 // Root is a root as told: what a client answered to roots/list, what a configuration names, what a server is told.
 // Nothing about it has been looked at.

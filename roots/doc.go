@@ -16,9 +16,11 @@
 //	allowed := configured.Intersect(roots.NewSet(dirs...))
 //
 // A Tracker does the rest of it: it says when to ask the client, what holds until the answer, after it, and when none
-// comes, and what to tell of it.
+// comes, and what to tell of it. A Session is one with a clock and a lock, which a server uses as it is; a List is the
+// client's side. For the Go SDK of MCP both are put on in github.com/rootbound/rootbound/gosdk.
 //
-// Resolve, ResolveList, Dir.Refresh, Workspace and Broad look at the disk. Nothing else here does.
+// Resolve, ResolveList, Dir.Refresh, Workspace and Broad look at the disk, and with the first three Session and List do.
+// Nothing else here does.
 //
 // # Limits
 //

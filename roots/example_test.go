@@ -3,6 +3,7 @@
 package roots_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log"
@@ -94,4 +95,97 @@ func ExampleTracker() {
 	// allowed is what is both configured and in the client's list: "/srv/b"
 	// ask again: false
 	// and after a change: true
+}
+
+// A server asks its client in the middle of a request, and serves it by what holds then.
+func ExampleSession() {
+	top, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(top)
+	var configured []roots.Dir
+	for _, name := range []string{"frontend", "backend"} {
+		if err := os.Mkdir(filepath.Join(top, name), 0o755); err != nil {
+			log.Fatal(err)
+		}
+		dir, err := roots.Resolve(filepath.Join(top, name), roots.ResolveOptions{Name: name, Access: roots.ReadWrite})
+		if err != nil {
+			log.Fatal(err)
+		}
+		configured = append(configured, dir)
+	}
+	askClient := func() ([]roots.Root, error) { // roots/list
+		return []roots.Root{{URI: roots.FileURI(filepath.Join(top, "backend"))}}, nil
+	}
+
+	session := roots.NewSession(roots.SessionOptions{Configured: roots.NewSet(configured...)})
+	serve := func() {
+		for {
+			state, ask, err := session.Need(context.Background(), roots.Client{Roots: true, ListChanged: true})
+			if err != nil {
+				log.Fatal(err)
+			}
+			if ask == 0 {
+				for _, d := range state.Set.Dirs() {
+					fmt.Println("holds:", filepath.Base(d.Path))
+				}
+				return
+			}
+			fmt.Println("question", ask)
+			list, err := askClient()
+			session.Answer(ask, list, err)
+		}
+	}
+	serve()
+	serve()
+	session.ListChanged() // notifications/roots/list_changed
+	serve()
+	// Output:
+	// question 1
+	// holds: backend
+	// holds: backend
+	// question 2
+	// holds: backend
+}
+
+// A client tells a server only of what its user agreed to.
+func ExampleList() {
+	top, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(top)
+	var dirs []roots.Dir
+	for _, name := range []string{"work", "private"} {
+		if err := os.Mkdir(filepath.Join(top, name), 0o755); err != nil {
+			log.Fatal(err)
+		}
+		dir, err := roots.Resolve(filepath.Join(top, name), roots.ResolveOptions{Name: name, Access: roots.ReadWrite})
+		if err != nil {
+			log.Fatal(err)
+		}
+		dirs = append(dirs, dir)
+	}
+
+	list := roots.NewList(roots.NewSet(dirs[0])) // the user agreed to work
+	list.Set(dirs...)                            // and has both open
+	show := func() {
+		for _, r := range list.Roots() {
+			fmt.Println("told:", r.Name)
+		}
+		for _, d := range list.Waiting().Dirs() {
+			fmt.Println("to be asked about:", d.Name)
+		}
+	}
+	show()
+	list.Consent(roots.NewSet(dirs...))
+	show()
+	fmt.Println(list.Client("2025-11-25").ListChanged, list.Client("2026-07-28").ListChanged)
+	// Output:
+	// told: work
+	// to be asked about: private
+	// told: work
+	// told: private
+	// true false
 }

@@ -12,13 +12,14 @@ import (
 
 // ResolveOptions say what a resolved root is to be. The zero value makes one that allows nothing.
 type ResolveOptions struct {
+	// Name, Access, Pinned and Origin become those of the Dir.
 	Name   string
 	Access Access
 	Pinned bool
+	Origin string
 	// AllowBroad takes a broad directory when it is typed as such: by an absolute path, or with ~, that names it without
 	// a link. A relative path or a link never makes one.
 	AllowBroad bool
-	Origin     string
 }
 
 // Resolve looks at what path names and makes a root of it. A relative path starts from the working directory, and ~ or

@@ -39,8 +39,8 @@ const methodNotFound = -32601
 // Client is what a client declared. A client of the stateless era (2026-07-28) declares with each request and never tells
 // of changes.
 type Client struct {
-	Roots       bool
-	ListChanged bool
+	Roots       bool // that it has a list
+	ListChanged bool // and that it tells of changes
 }
 
 // Answer is how a question to the client ended: with a list, or with Err.
