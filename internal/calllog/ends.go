@@ -20,7 +20,7 @@ type Run struct {
 // Runs lists the runs in dir in the order of time. Files are asked for their locks and not read, so the length of a log
 // does not count.
 func Runs(dir string) ([]Run, error) {
-	names, err := files(dir)
+	names, err := Files(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -112,7 +112,7 @@ func Discard() *Log { return &Log{discard: true} }
 
 // above returns what the process pid guards, as it logs to dir; "" when it does not.
 func above(dir string, pid int) string {
-	names, err := files(dir)
+	names, err := Files(dir)
 	if err != nil {
 		return "" // that nothing can be logged there is found out at once
 	}

@@ -34,7 +34,7 @@ func Prune(dir string, p Policy) (removed []string, err error) {
 	if p.Now.IsZero() {
 		p.Now = time.Now()
 	}
-	names, err := files(dir)
+	names, err := Files(dir)
 	if err != nil {
 		return nil, err
 	}

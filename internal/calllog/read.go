@@ -29,9 +29,10 @@ const (
 // Entry is a record as it was read.
 type Entry struct {
 	Record
-	// File is the path of the file it is in, Line its bytes without the line end.
-	File string
-	Line []byte
+	// File is the path of the file it is in, Line its bytes without the line end, Offset where it begins there.
+	File   string
+	Line   []byte
+	Offset int64
 }
 
 // Filter selects records. The zero value selects all; several conditions must all hold.
@@ -96,16 +97,36 @@ func (e *UnreadableError) Unwrap() error { return e.Err }
 // does not check the chain: Verify does.
 func Read(path string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		t := &tail{path: path}
-		defer t.close()
+		r := NewReader(path, 0)
+		defer r.Close()
 		for {
-			e, err := t.next(Filter{})
+			e, err := r.Next()
 			if err == io.EOF || !yield(e, err) || fatal(err) {
 				return
 			}
 		}
 	}
 }
+
+// Reader reads the records of one file from a place on, as far as they are written, and what is written later. It is not
+// safe for concurrent use. Whoever made it closes it.
+type Reader struct{ tail tail }
+
+// NewReader returns a reader of the file path. Offset is where a record begins, or the end of the last one. Nothing is opened
+// before the first Next.
+func NewReader(path string, offset int64) *Reader {
+	return &Reader{tail{path: path, offset: offset}}
+}
+
+// Next returns the next record, with errors as of Read, of which lines are counted from where the reader began. At the end it
+// returns io.EOF; it can be called again when the file has grown.
+func (r *Reader) Next() (Entry, error) { return r.tail.next(Filter{}) }
+
+// Offset is how far was read: what follows is no line yet, or was not read.
+func (r *Reader) Offset() int64 { return r.tail.offset }
+
+// Close closes the file. A reader that is used again opens it again.
+func (r *Reader) Close() { r.tail.close() }
 
 // ReadDir yields the records of all files in dir that f selects, in the order of time; those of one file keep their
 // order whatever the clock did. Errors are as with Read. A missing directory is an error that is fs.ErrNotExist.
@@ -144,8 +165,8 @@ func Follow(ctx context.Context, dir string, f Filter) iter.Seq2[Entry, error] {
 	}
 }
 
-// files returns the names of the log files in dir in the order of time.
-func files(dir string) ([]string, error) {
+// Files returns the names of the log files in dir in the order of time. A missing directory is an error that is fs.ErrNotExist.
+func Files(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("listing the log: %w", err)
@@ -181,7 +202,7 @@ type directory struct {
 
 // list takes notice of files that are new.
 func (d *directory) list() error {
-	names, err := files(d.path)
+	names, err := Files(d.path)
 	if d.known == nil {
 		d.known = map[string]bool{}
 	}
@@ -308,7 +329,7 @@ func (t *tail) next(f Filter) (Entry, error) {
 		}
 		t.offset += n
 		t.line++
-		e := Entry{File: t.path, Line: line}
+		e := Entry{File: t.path, Line: line, Offset: t.offset - n}
 		switch {
 		case line == nil:
 			err = errLong

@@ -93,7 +93,7 @@ func Verify(path string) (Report, error) {
 
 // VerifyDir checks every file in dir, in the order of time.
 func VerifyDir(dir string) ([]Report, error) {
-	names, err := files(dir)
+	names, err := Files(dir)
 	if err != nil {
 		return nil, err
 	}
