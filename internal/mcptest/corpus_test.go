@@ -74,6 +74,7 @@ var corpus = []struct{ peer, played string }{
 	// Clients.
 	{"probes and shakes hands, in either order, at once, and twice", "transport/eras/at-once transport/eras/discover-after-handshake transport/eras/initialize-twice"},
 	{"uses methods of the other era", "transport/eras/removed"},
+	{"does not say what each request must", "transport/eras/unsound"},
 	{"never shakes hands", "transport/odd-clients/no-handshake"},
 	{"never retries", "transport/odd-clients/never-retries guard/modern/never-retries"},
 	{"retries with another state, other arguments, or the same state twice", "transport/odd-clients/changed-state guard/modern/changed-state guard/modern/changed-seal"},

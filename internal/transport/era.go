@@ -302,10 +302,12 @@ func judge(r *exchange.Request, o exchange.Outcome) verdict {
 				return takes // another revision of the era
 			}
 		}
-		if ok || r.Era == exchange.Legacy || method == "server/discover" {
+		if ok || r.Era == exchange.Legacy || method == "server/discover" && sound(r) {
 			return not
 		}
-	case method == "server/discover" && !bridge.Stateless(o), failed != nil && method == "server/discover":
+	case failed != nil && method == "server/discover" && !sound(r):
+		return unclear // it may be the request itself that it does not take
+	case method == "server/discover" && !bridge.Stateless(o):
 		return not
 	case method == "server/discover", method == "initialize":
 		return takes
@@ -315,6 +317,12 @@ func judge(r *exchange.Request, o exchange.Outcome) verdict {
 		}
 	}
 	return unclear
+}
+
+// sound reports whether a request says of itself what every request of the stateless era must, in a revision that there is.
+func sound(r *exchange.Request) bool {
+	caps, _ := wire.Get(r.Msg.Meta(), exchange.MetaCapabilities)
+	return slices.Contains(modernRevisions, wire.GetString(r.Msg.Meta(), exchange.MetaVersion)) && len(caps) > 0 && caps[0] == '{'
 }
 
 // answered takes the outcome of a request that was sent in its own words.
@@ -386,6 +394,10 @@ func (t *trial) ask() {
 	t.asked = true
 	t.wait()
 	r := exchange.Own(t.guests[0].r, "server/discover", nil)
+	if !sound(r) {
+		p := wire.SetMember(nil, wire.Quote(modernRevisions[0]), "_meta", exchange.MetaVersion)
+		r = r.With(r.Msg.WithParams(wire.SetMember(p, []byte("{}"), "_meta", exchange.MetaCapabilities)))
+	}
 	var once sync.Once
 	t.limit(func() {
 		once.Do(func() {

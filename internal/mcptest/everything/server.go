@@ -80,7 +80,11 @@ func (s *server) revisions() []string {
 func (s *server) answer(ctx context.Context, r *exchange.Request) exchange.Outcome {
 	modern := r.Era == exchange.Modern
 	if modern {
-		if v := wire.GetString(r.Msg.Meta(), exchange.MetaVersion); !slices.Contains(s.revisions(), v) {
+		v := wire.GetString(r.Msg.Meta(), exchange.MetaVersion)
+		if caps, _ := wire.Get(r.Msg.Meta(), exchange.MetaCapabilities); v == "" || len(caps) == 0 || caps[0] != '{' {
+			return exchange.Fail(r, wire.CodeInvalidParams, "_meta must have a revision and capabilities", nil)
+		}
+		if !slices.Contains(s.revisions(), v) {
 			return exchange.Fail(r, -32022, "unsupported protocol version", encode(object{"supported": s.revisions(), "requested": v}))
 		}
 	}
