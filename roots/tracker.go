@@ -182,6 +182,9 @@ func (t *Tracker) Need(now time.Time) Step {
 	return t.ask(s, now, t.failed == nil)
 }
 
+// Fresh reports whether Need has nothing to do now: no question is in flight, and none is due.
+func (t *Tracker) Fresh(now time.Time) bool { return t.flying == 0 && t.fresh(now) }
+
 // Denied is called when a path is denied, with what the path leads to as far as that is known, or "". The client may have
 // forgotten to tell of a change, so it is asked once more, unless its list is newer than the request, which came at came,
 // or none could allow the path.

@@ -35,10 +35,14 @@ func (g *Guard) logStage(next exchange.Handler) exchange.Handler {
 			next.Handle(ctx, r, reply)
 			return
 		}
-		c := *r
-		c.Trail = exchange.NewTrail(g.opt.Log.NewID(), g.opt.Now())
-		next.Handle(ctx, &c, func(o exchange.Outcome) {
-			g.ended(&c, o, g.opt.Now().Sub(c.Trail.Begun))
+		c := &struct { // in one piece of memory
+			exchange.Request
+			exchange.Trail
+		}{Request: *r}
+		c.ID, c.Begun = g.opt.Log.NewID(), g.opt.Now()
+		c.Request.Trail = &c.Trail
+		next.Handle(ctx, &c.Request, func(o exchange.Outcome) {
+			g.ended(&c.Request, o, g.opt.Now().Sub(c.Begun))
 			reply(o)
 		})
 	})
@@ -53,12 +57,13 @@ func (g *Guard) ended(r *exchange.Request, o exchange.Outcome, took time.Duratio
 	notes := r.Trail.Notes()
 	refused := slices.IndexFunc(notes, func(n exchange.Note) bool { return n.Denied })
 	if refused >= 0 && !r.Trail.Recorded() {
-		g.note(g.call(r))
+		rec := g.call(r)
+		g.note(&rec)
 		return
 	}
 	rec := calllog.Record{Kind: calllog.End, Session: sessionID(r), Call: r.Trail.ID, Method: r.Msg.Method(), MS: float64(took.Microseconds()) / 1000}
 	if n := r.Msg.Method(); n == "tools/call" || n == "prompts/get" {
-		rec.Tool = wire.GetString(r.Msg.Params(), "name")
+		rec.Tool = r.Msg.Name()
 	}
 	switch {
 	case o.Msg == nil:
@@ -89,7 +94,7 @@ func (g *Guard) ended(r *exchange.Request, o exchange.Outcome, took time.Duratio
 func (g *Guard) gate(next exchange.Handler) exchange.Handler {
 	return exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
 		if r.Trail != nil && !g.opt.Log.Discards() {
-			if err := g.opt.Log.Append(g.call(r)); err != nil {
+			if err := g.append(r); err != nil {
 				r.Trail.Add(exchange.Note{Stage: "log", Denied: true, Code: "log", Text: err.Error()})
 				reply(exchange.Fail(r, wire.CodeInternal, "rootbound: the request was not sent, because it could not be logged", []byte(`{"reason":"log"}`)))
 				return
@@ -114,7 +119,7 @@ func (g *Guard) containedGate(next exchange.Handler) exchange.Handler {
 			next.Handle(ctx, r, reply)
 			return
 		}
-		r.Trail.OnRecord(func() error { return g.opt.Log.Append(g.call(r)) })
+		r.Trail.OnRecord(func() error { return g.append(r) })
 		next.Handle(ctx, r, func(o exchange.Outcome) {
 			if !slices.ContainsFunc(r.Trail.Notes(), func(n exchange.Note) bool { return n.Denied }) {
 				if err := r.Trail.Record(); err != nil {
@@ -127,16 +132,20 @@ func (g *Guard) containedGate(next exchange.Handler) exchange.Handler {
 	})
 }
 
+func (g *Guard) append(r *exchange.Request) error {
+	rec := g.call(r)
+	return g.opt.Log.Append(&rec)
+}
+
 // call is the record of a request and what the stages decided.
-func (g *Guard) call(r *exchange.Request) *calllog.Record {
-	rec := &calllog.Record{
+func (g *Guard) call(r *exchange.Request) calllog.Record {
+	rec := calllog.Record{
 		Kind: calllog.Call, Session: sessionID(r), Call: r.Trail.ID, ID: r.Msg.ID(), Method: r.Msg.Method(),
 		Verdict: calllog.Allow, Bytes: int64(len(r.Msg.Bytes())),
 	}
 	switch rec.Method {
 	case "tools/call", "prompts/get":
-		rec.Tool = wire.GetString(r.Msg.Params(), "name")
-		rec.Args, _ = wire.Get(r.Msg.Params(), "arguments")
+		rec.Tool, rec.Args = r.Msg.Name(), r.Msg.Arguments()
 	case "resources/read", "resources/subscribe", "resources/unsubscribe", "completion/complete", exchange.Listen:
 		rec.Args = wire.DeleteMember(r.Msg.Params(), "_meta")
 	}

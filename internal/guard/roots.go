@@ -63,11 +63,14 @@ func (s *settling) end() { s.once.Do(func() { close(s.over) }) }
 func (g *Guard) rootsStage(next exchange.Handler) exchange.Handler {
 	return exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
 		s := g.session(r, next)
+		c := &struct { // in one piece of memory
+			exchange.Request
+			rootsCaller
+		}{*r, rootsCaller{r.Caller, s}}
 		if r.Caller != nil {
-			c := *r
-			c.Caller = rootsCaller{r.Caller, s}
-			r = &c
+			c.Request.Caller = &c.rootsCaller
 		}
+		r = &c.Request
 		switch method := r.Msg.Method(); {
 		case method == "initialize":
 			s.initialize(ctx, r, reply)
@@ -84,9 +87,8 @@ func (g *Guard) rootsStage(next exchange.Handler) exchange.Handler {
 			s.hold(ctx, r, reply)
 		default:
 			// It names no path, so nobody is asked for it. A server of ours that lists the roots lists what holds.
-			c := *r
-			c.Roots = s.state().Set
-			s.forward(ctx, &c, reply)
+			r.Roots = s.state().Set
+			s.forward(ctx, r, reply)
 		}
 	})
 }
@@ -180,6 +182,13 @@ func (s *session) hold(ctx context.Context, r *exchange.Request, reply func(exch
 	if r.Era == exchange.Modern {
 		s.declared(r)
 	}
+	s.mu.Lock()
+	ready := s.settling == nil && s.tracker.Fresh(s.g.opt.Now())
+	s.mu.Unlock()
+	if ready {
+		s.send(ctx, r, reply)
+		return
+	}
 	need := func(t *roots.Tracker) roots.Step { return t.Need(s.g.opt.Now()) }
 	s.ask(ctx, r, need, reply, func(bool) {
 		s.settle(ctx, reply, func() { s.send(ctx, r, reply) })
@@ -197,29 +206,11 @@ type waiter struct {
 // ask puts an event into the tracker, asks the client when the step says so, and calls then, with whether there was
 // something to wait for. When the request ends before, it replies.
 func (s *session) ask(ctx context.Context, r *exchange.Request, event func(*roots.Tracker) roots.Step, reply func(exchange.Outcome), then func(asked bool)) {
-	w := &waiter{}
-	w.wake = func(again bool) {
-		w.once.Do(func() {
-			s.mu.Lock()
-			s.waiting = slices.DeleteFunc(s.waiting, func(o *waiter) bool { return o == w })
-			stop := w.stop
-			s.mu.Unlock()
-			for _, f := range stop {
-				f()
-			}
-			switch {
-			case ctx.Err() != nil:
-				reply(exchange.Cancelled)
-			case again:
-				s.ask(ctx, r, event, reply, then)
-			default:
-				then(true)
-			}
-		})
-	}
+	var w *waiter
 	step := s.event(func(t *roots.Tracker) roots.Step {
 		step := event(t)
 		if step.Question != 0 {
+			w = s.waiter(ctx, r, event, reply, then)
 			s.waiting = append(s.waiting, w) // with the event in one step, or an answer could come between
 		}
 		return step
@@ -228,7 +219,7 @@ func (s *session) ask(ctx context.Context, r *exchange.Request, event func(*root
 		then(false)
 		return
 	}
-	client := r.Caller.(rootsCaller).Caller
+	client := r.Caller.(*rootsCaller).Caller
 	stops := []func() bool{context.AfterFunc(ctx, func() { w.wake(false) })}
 	// A request that was given back to a stateless client goes on with its retry and not before: who does not come back
 	// must not find the call done.
@@ -254,6 +245,31 @@ func (s *session) ask(ctx context.Context, r *exchange.Request, event func(*root
 			go s.answered(ctx, ask, step.Question, answers[0])
 		})
 	}
+}
+
+// waiter makes what lets a request go on that waits for the client's answer.
+func (s *session) waiter(ctx context.Context, r *exchange.Request, event func(*roots.Tracker) roots.Step, reply func(exchange.Outcome), then func(asked bool)) *waiter {
+	w := &waiter{}
+	w.wake = func(again bool) {
+		w.once.Do(func() {
+			s.mu.Lock()
+			s.waiting = slices.DeleteFunc(s.waiting, func(o *waiter) bool { return o == w })
+			stop := w.stop
+			s.mu.Unlock()
+			for _, f := range stop {
+				f()
+			}
+			switch {
+			case ctx.Err() != nil:
+				reply(exchange.Cancelled)
+			case again:
+				s.ask(ctx, r, event, reply, then)
+			default:
+				then(true)
+			}
+		})
+	}
+	return w
 }
 
 // answer tells the tracker how a question ended and wakes who waits for it, apart from one.
@@ -331,13 +347,13 @@ func (s *session) settle(ctx context.Context, reply func(exchange.Outcome), do f
 	}()
 }
 
+// send sends r, which is the roots stage's own copy, on with the roots that hold now.
 func (s *session) send(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
-	c := *r
 	s.mu.Lock()
-	c.Roots = s.tracker.State().Set
+	r.Roots = s.tracker.State().Set
 	s.open++
 	s.mu.Unlock()
-	s.forward(ctx, &c, func(o exchange.Outcome) {
+	s.forward(ctx, r, func(o exchange.Outcome) {
 		s.mu.Lock()
 		s.open--
 		s.mu.Unlock()
@@ -604,11 +620,11 @@ type rootsCaller struct {
 	s *session
 }
 
-func (c rootsCaller) CanAsk(method string) bool {
+func (c *rootsCaller) CanAsk(method string) bool {
 	return method == "roots/list" || c.Caller.CanAsk(method)
 }
 
-func (c rootsCaller) Ask(ctx context.Context, qs []exchange.Question, answer func([]exchange.Answer)) {
+func (c *rootsCaller) Ask(ctx context.Context, qs []exchange.Question, answer func([]exchange.Answer)) {
 	answers := make([]exchange.Answer, len(qs))
 	var rest []exchange.Question
 	var at []int
