@@ -74,12 +74,18 @@ type Error struct {
 
 // Error is one line: the root, why, what the system said, and the fix.
 func (e *Error) Error() string {
-	text := fmt.Sprintf("refusing root %q: %s", e.Root, reasonText[e.Reason])
-	if e.Err != nil {
-		text += " (" + e.Err.Error() + ")"
-	}
+	text := fmt.Sprintf("refusing root %q: %s", e.Root, e.Text())
 	if e.Fix != "" {
 		text += "; " + e.Fix
+	}
+	return text
+}
+
+// Text is why, with what the system said, where the root is named already.
+func (e *Error) Text() string {
+	text := reasonText[e.Reason]
+	if e.Err != nil {
+		text += " (" + e.Err.Error() + ")"
 	}
 	return text
 }

@@ -419,6 +419,16 @@ func (d *Desk) Pause(paused bool) {
 	}
 }
 
+// count says whether every call is held, and how many wait for a person, with those behind others.
+func (d *Desk) count() (paused bool, waiting int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, it := range d.open {
+		waiting += 1 + len(it.behind)
+	}
+	return d.paused, waiting
+}
+
 // Paused reports whether every call is held.
 func (d *Desk) Paused() bool {
 	d.mu.Lock()

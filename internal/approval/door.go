@@ -2,6 +2,7 @@ package approval
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -54,30 +55,47 @@ type card struct {
 // Door is where answers arrive.
 type Door struct {
 	desk   *Desk
+	board  *Board
 	server string
+	closed string // why it takes no answers; "" when it does
 	dir    string // where guards are found
 	own    string // a directory made for the socket alone, or ""
 	card   string // the file
 	token  string
+	since  time.Time
 	l      net.Listener
 	report func(format string, args ...any)
 
 	mu       sync.Mutex
 	visitors map[net.Conn]bool
-	closed   bool
+	over     bool
 	ended    chan struct{}
 }
 
-// Listen opens a socket for the answers to the questions of desk, and says in dir where. It follows whether guards are paused.
-// Report is told what a person, and the log, should know.
-func Listen(dir, server string, desk *Desk, report func(format string, args ...any)) (*Door, error) {
+// DoorOptions of a door.
+type DoorOptions struct {
+	// Dir is where guards say where they can be reached, and Server the name of this one's server.
+	Dir, Server string
+	// Desk holds the questions, and Board tells what the guard is now; nil tells nothing but what is at the desk.
+	Desk  *Desk
+	Board *Board
+	// Closed says why no answers are taken and no questions shown; "" takes them. What the guard is now is told in any case.
+	Closed string
+	// Report is told what a person, and the log, should know.
+	Report func(format string, args ...any)
+}
+
+// Listen opens a socket for the answers to the questions at a desk, and says in a directory where. It follows whether guards are
+// paused. The caller closes it.
+func Listen(o DoorOptions) (*Door, error) {
+	dir := o.Dir
 	if err := private(dir); err != nil {
 		return nil, fmt.Errorf("making the directory for answers: %w", err)
 	}
 	b := make([]byte, 32)
 	rand.Read(b)
-	d := &Door{desk: desk, server: server, dir: dir, token: base64.RawURLEncoding.EncodeToString(b), report: report,
-		visitors: map[net.Conn]bool{}, ended: make(chan struct{})}
+	d := &Door{desk: o.Desk, board: o.Board, server: o.Server, closed: o.Closed, dir: dir, token: base64.RawURLEncoding.EncodeToString(b),
+		report: o.Report, since: time.Now().UTC().Truncate(time.Second), visitors: map[net.Conn]bool{}, ended: make(chan struct{})}
 	rand.Read(b) // names are seen by others: nothing of the token is in them
 	name := strconv.Itoa(os.Getpid()) + "-" + base64.RawURLEncoding.EncodeToString(b[:6])[:6]
 	rand.Read(b)
@@ -86,7 +104,7 @@ func Listen(dir, server string, desk *Desk, report func(format string, args ...a
 	if d.l, socket, d.own, err = listen(dir, name, base64.RawURLEncoding.EncodeToString(b)); err != nil {
 		return nil, fmt.Errorf("opening the socket for answers: %w", err)
 	}
-	text, err := json.Marshal(card{server, os.Getpid(), time.Now().UTC().Truncate(time.Second), socket, d.token})
+	text, err := json.Marshal(card{d.server, os.Getpid(), d.since, socket, d.token})
 	d.card = filepath.Join(dir, name+".json")
 	if err == nil { // as a whole, and not on the disk: it is of no use after this run
 		if err = os.WriteFile(d.card+".part", append(text, '\n'), 0o600); err == nil {
@@ -129,11 +147,11 @@ func (d *Door) Dir() string { return d.dir }
 // Close takes no more answers, and takes away what says where they arrive.
 func (d *Door) Close() error {
 	d.mu.Lock()
-	if d.closed {
+	if d.over {
 		d.mu.Unlock()
 		return nil
 	}
-	d.closed = true
+	d.over = true
 	close(d.ended)
 	for c := range d.visitors {
 		c.Close()
@@ -165,7 +183,7 @@ func (d *Door) accept() {
 			return
 		}
 		d.mu.Lock()
-		if d.closed || len(d.visitors) >= maxVisitors {
+		if d.over || len(d.visitors) >= maxVisitors {
 			d.mu.Unlock()
 			c.Close()
 			continue
@@ -182,8 +200,8 @@ func (d *Door) accept() {
 	}
 }
 
-// request is what a visitor wants: "watch" is told what is at the desk, with every change; "answer" answers; "look" looks
-// now whether guards are paused.
+// request is what a visitor wants: "watch" is told what is at the desk and what the guard is now, with every change; "state" and
+// "now" are told one of them once; "answer" answers; "look" looks now whether guards are paused.
 type request struct {
 	Token string `json:"token"`
 	Do    string `json:"do"`
@@ -195,6 +213,7 @@ type request struct {
 type response struct {
 	Error string `json:"error,omitempty"`
 	State *State `json:"state,omitempty"`
+	Now   *Now   `json:"now,omitempty"`
 }
 
 func (d *Door) receive(c net.Conn) {
@@ -219,9 +238,17 @@ func (d *Door) receive(c net.Conn) {
 	switch r.Do {
 	case "watch":
 		d.watch(c)
+	case "state":
+		state, _ := d.state()
+		say(c, response{State: &state})
+	case "now":
+		now, _ := d.now()
+		say(c, response{Now: &now})
 	case "answer":
 		var out response
-		if err := d.desk.Answer(r.ID, r.Reply, ByTerminal, who); err != nil {
+		if d.closed != "" {
+			out.Error = d.closed
+		} else if err := d.desk.Answer(r.ID, r.Reply, ByTerminal, who); err != nil {
 			out.Error = err.Error()
 		}
 		say(c, out)
@@ -233,49 +260,111 @@ func (d *Door) receive(c net.Conn) {
 	}
 }
 
-// watch tells a visitor what is at the desk until it goes.
+// state is what is at the desk, as it is sent, and a channel that is closed when that changes.
+func (d *Door) state() (State, <-chan struct{}) {
+	s, changed := d.desk.State()
+	if d.closed != "" {
+		s.Questions = []Question{}
+	}
+	for i := range s.Questions {
+		if len(s.Questions[i].Args) > maxArgs {
+			s.Questions[i].Args = nil
+		}
+	}
+	return s, changed
+}
+
+// now is what the guard is at the moment, and when that changes by itself.
+func (d *Door) now() (Now, time.Time) {
+	n, next := d.board.look()
+	n.Server, n.PID, n.Since, n.Closed = d.server, os.Getpid(), d.since, d.closed
+	n.Paused, n.Questions = d.desk.count()
+	return n, next
+}
+
+// tellEvery is how often a visitor is told what the guard is now, at most: more often nobody reads it. What changes together is
+// told together, which is what settling is for.
+const (
+	tellEvery = 500 * time.Millisecond
+	settling  = 20 * time.Millisecond
+)
+
+// watch tells a visitor what is at the desk, at once, and what the guard is now, until it goes.
 func (d *Door) watch(c net.Conn) {
+	if b := d.board; b != nil {
+		b.watched.Add(1)
+		defer b.watched.Add(-1)
+	}
 	gone := make(chan struct{})
 	go func() {
 		c.SetReadDeadline(time.Time{})
 		io.Copy(io.Discard, c)
 		close(gone)
 	}()
-	for {
-		s, changed := d.desk.State()
-		for i := range s.Questions {
-			if len(s.Questions[i].Args) > maxArgs {
-				s.Questions[i].Args = nil
-			}
-		}
+	tell := func(r response) bool {
 		c.SetWriteDeadline(time.Now().Add(patience))
-		if say(c, response{State: &s}) != nil {
+		return say(c, r) == nil
+	}
+	var at time.Time // when it was told what the guard is now
+	var told []byte
+	for first := true; ; first = false {
+		state, asked := d.state()
+		if !tell(response{State: &state}) {
 			return
 		}
-		select {
-		case <-changed:
-		case <-gone:
-			return
-		case <-d.ended:
-			return
+		news, later := d.board.news(), time.After(0)
+		if !first {
+			later = time.After(settling) // with what changes when a question ends
+		}
+		for again := false; !again; {
+			select {
+			case <-asked:
+				again = true
+			case <-news:
+				news, later = nil, time.After(max(settling, tellEvery-time.Since(at)))
+			case <-later:
+				news = d.board.news()
+				now, next := d.now()
+				if later = nil; !next.IsZero() {
+					later = time.After(max(tellEvery, time.Until(next)))
+				}
+				text, err := json.Marshal(now)
+				if err != nil || bytes.Equal(text, told) {
+					continue
+				}
+				if at, told = time.Now(), text; !tell(response{Now: &now}) {
+					return
+				}
+			case <-gone:
+				return
+			case <-d.ended:
+				return
+			}
 		}
 	}
 }
 
-func say(c net.Conn, r response) error { return json.NewEncoder(c).Encode(r) }
+func say(c net.Conn, r response) error { return encoder(c).Encode(r) }
+
+// encoder writes arguments as they are: they are shown to a person.
+func encoder(c net.Conn) *json.Encoder {
+	e := json.NewEncoder(c)
+	e.SetEscapeHTML(false)
+	return e
+}
 
 // guards are the processes of all guards, whose servers may not answer.
 func (d *Door) guards() []int {
 	pids := []int{os.Getpid()}
-	cards, _ := readCards(d.dir)
+	cards, _ := readCards(d.dir, nil)
 	for _, c := range cards {
 		pids = append(pids, c.PID)
 	}
 	return pids
 }
 
-// readCards reads what guards say of themselves.
-func readCards(dir string) (cards map[string]card, err error) {
+// readCards reads what guards say of themselves, by the path of the file, but for the files that are known.
+func readCards(dir string, known map[string]bool) (cards map[string]card, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -289,6 +378,9 @@ func readCards(dir string) (cards map[string]card, err error) {
 			continue
 		}
 		path := filepath.Join(dir, e.Name())
+		if known[path] {
+			continue
+		}
 		text, err := readShort(path)
 		var c card
 		if err == nil && json.Unmarshal(text, &c) == nil && c.PID > 0 && c.Socket != "" {
@@ -379,12 +471,15 @@ type Guard struct {
 	PID    int
 	Since  time.Time
 
-	socket, token string
+	card, socket, token string
 }
+
+// Key is the guard's own, among all that run at a time, and as long as it runs.
+func (g Guard) Key() string { return strings.TrimSuffix(filepath.Base(g.card), ".json") }
 
 // Find returns the guards that can be reached. What says of one that is gone is taken away.
 func Find(dir string) ([]Guard, error) {
-	cards, err := readCards(dir)
+	cards, err := readCards(dir, nil)
 	if err != nil {
 		return nil, fmt.Errorf("looking for guards: %w", err)
 	}
@@ -392,17 +487,26 @@ func Find(dir string) ([]Guard, error) {
 	for path, c := range cards {
 		conn, err := dial(context.Background(), c.Socket)
 		if err != nil {
-			if gone(err) {
-				os.Remove(path) // a guard that was killed could not
-				sweep(dir, c.Socket)
-			}
+			c.left(path, err)
 			continue
 		}
 		conn.Close()
-		list = append(list, Guard{c.Server, c.PID, c.Since, c.Socket, c.Token})
+		list = append(list, c.guard(path))
 	}
 	sortGuards(list)
 	return list, nil
+}
+
+func (c card) guard(path string) Guard {
+	return Guard{c.Server, c.PID, c.Since, path, c.Socket, c.Token}
+}
+
+// left takes away what a guard left that was killed, if that is what an error of dial says.
+func (c card) left(path string, err error) {
+	if gone(err) {
+		os.Remove(path)
+		sweep(filepath.Dir(path), c.Socket)
+	}
 }
 
 func (g Guard) ask(ctx context.Context, r request) (net.Conn, *json.Decoder, error) {
@@ -412,16 +516,23 @@ func (g Guard) ask(ctx context.Context, r request) (net.Conn, *json.Decoder, err
 	}
 	r.Token = g.token
 	c.SetDeadline(time.Now().Add(patience))
-	if err := json.NewEncoder(c).Encode(r); err != nil {
+	if err := encoder(c).Encode(r); err != nil {
 		// It may have refused before it read anything, and said why.
 		var out response
 		if json.NewDecoder(c).Decode(&out) == nil && out.Error != "" {
-			err = errors.New(out.Error)
+			err = &SaidError{g.Server, out.Error}
 		}
 		c.Close()
 		return nil, nil, fmt.Errorf("asking the guard of %q: %w", g.Server, err)
 	}
 	return c, json.NewDecoder(c), nil
+}
+
+// SaidError is what a guard said in the place of what it was asked for.
+type SaidError struct{ Server, Text string }
+
+func (e *SaidError) Error() string {
+	return fmt.Sprintf("the guard of %q says: %s", e.Server, Line(e.Text, 1000))
 }
 
 // do asks for one thing.
@@ -442,7 +553,7 @@ func (g Guard) read(in *json.Decoder) (response, error) {
 	case out.Error == ErrNoQuestion.Error():
 		return out, ErrNoQuestion
 	case out.Error != "":
-		return out, fmt.Errorf("the guard of %q says: %s", g.Server, Line(out.Error, 1000))
+		return out, &SaidError{g.Server, out.Error}
 	}
 	return out, nil
 }
@@ -455,34 +566,20 @@ func (g Guard) Answer(ctx context.Context, id string, r Reply) error {
 
 // State returns what is at its desk.
 func (g Guard) State(ctx context.Context) (State, error) {
-	out, err := g.do(ctx, request{Do: "watch"})
+	out, err := g.do(ctx, request{Do: "state"})
 	if err != nil || out.State == nil {
 		return State{}, err
 	}
 	return *out.State, nil
 }
 
-// Watch calls f with what is at its desk, now and with every change, until ctx ends or the guard does. It returns why.
-func (g Guard) Watch(ctx context.Context, f func(State)) error {
-	c, in, err := g.ask(ctx, request{Do: "watch"})
-	if err != nil {
-		return err
+// Now returns what it is at the moment.
+func (g Guard) Now(ctx context.Context) (Now, error) {
+	out, err := g.do(ctx, request{Do: "now"})
+	if err != nil || out.Now == nil {
+		return Now{}, err
 	}
-	defer c.Close()
-	defer context.AfterFunc(ctx, func() { c.Close() })()
-	c.SetDeadline(time.Time{})
-	for {
-		out, err := g.read(in)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
-		if out.State != nil {
-			f(*out.State)
-		}
-	}
+	return *out.Now, nil
 }
 
 // Pause holds every call of a server, or of all where server is empty; with paused false it lets them go on. Running guards do so at

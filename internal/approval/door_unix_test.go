@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ import (
 func open(t *testing.T, dir, server string) (*Desk, *Door) {
 	t.Helper()
 	d := NewDesk(DeskOptions{})
-	door, err := Listen(dir, server, d, func(format string, args ...any) { t.Logf(format, args...) })
+	door, err := Listen(DoorOptions{Dir: dir, Server: server, Desk: d, Report: func(format string, args ...any) { t.Logf(format, args...) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,11 @@ func TestAPersonAnswersOverTheSocket(t *testing.T) {
 	watched := make(chan State)
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	go guards[0].Watch(watching, func(s State) { watched <- s })
+	go guards[0].Watch(watching, func(e Event) {
+		if e.State != nil {
+			watched <- *e.State
+		}
+	})
 	if s := <-watched; len(s.Questions) != 1 || s.Questions[0].Head != "write" {
 		t.Fatalf("%+v", s)
 	}
@@ -263,5 +268,174 @@ func TestPauseByFile(t *testing.T) {
 	}
 	if _, err := Pause(ctx, dir, "", false); err != nil || files.Paused() || other.Paused() {
 		t.Errorf("%v: %v %v", err, files.Paused(), other.Paused())
+	}
+}
+
+// Who watches is told of every guard that is there or comes, of what changes, and of the end; and of nothing when nothing changes.
+func TestWatchTellsWhatChanges(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	events := make(chan Event, 64)
+	watched := make(chan bool)
+	go func() {
+		Watch(ctx, dir, func(e Event) { events <- e })
+		close(watched)
+	}()
+	next := func() Event {
+		t.Helper()
+		select {
+		case e := <-events:
+			return e
+		case <-time.After(10 * time.Second):
+			t.Fatal("nothing is told")
+		}
+		return Event{}
+	}
+	now := func() Now {
+		t.Helper()
+		for {
+			if e := next(); e.Now != nil {
+				return *e.Now
+			}
+		}
+	}
+	desk, board := NewDesk(DeskOptions{}), NewBoard(nil)
+	var reads atomic.Int32
+	board.Read(func() Now {
+		reads.Add(1)
+		return Now{Log: "a"}
+	})
+	door, err := Listen(DoorOptions{Dir: dir, Server: "files", Desk: desk, Board: board, Report: t.Logf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer door.Close()
+
+	e := next()
+	if e.Guard.Server != "files" || e.State == nil || len(e.State.Questions) != 0 || e.Guard.Key() == "" {
+		t.Fatalf("%+v", e)
+	}
+	if n := now(); n.Server != "files" || n.PID != os.Getpid() || n.Log != "a" || n.Questions != 0 {
+		t.Fatalf("%+v", n)
+	}
+	quiet := reads.Load()
+	board.Changed() // and it did not
+	desk.Ask(t.Context(), Call{Question: Question{ID: "c1"}, Key: "k", Answered: func(Answer) {}})
+	for e = next(); e.State == nil; e = next() {
+	}
+	if len(e.State.Questions) != 1 {
+		t.Errorf("%+v", e.State)
+	}
+	if n := now(); n.Questions != 1 {
+		t.Errorf("%+v", n)
+	}
+	if n := reads.Load() - quiet; n < 1 || n > 3 {
+		t.Errorf("what it is now was found out %d times", n)
+	}
+	for range 1000 {
+		board.Count(Counts{Denied: 1}, &Refusal{Call: "c2"})
+	}
+	n := now()
+	for n.Minute.Denied < 1000 {
+		n = now()
+	}
+	if n.Refused.Call != "c2" || n.Total.Denied != 1000 {
+		t.Errorf("%+v", n)
+	}
+	if got, err := e.Guard.Now(ctx); err != nil || got.Total.Denied != 1000 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	door.Close()
+	for e = next(); !e.Gone; e = next() {
+	}
+	if e.Guard.Server != "files" || e.Err != nil {
+		t.Errorf("%+v", e)
+	}
+	if board.watched.Load() != 0 {
+		t.Errorf("%d watch it", board.watched.Load())
+	}
+	stop()
+	<-watched
+}
+
+// A door that takes no answers shows no questions, and tells what the guard is.
+func TestAClosedDoor(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	desk := NewDesk(DeskOptions{})
+	door, err := Listen(DoorOptions{Dir: dir, Server: "files", Desk: desk, Closed: "the token can be read", Report: t.Logf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer door.Close()
+	desk.Ask(t.Context(), Call{Question: Question{ID: "c1", Choices: []Choice{{}, {Allow: true}}}, Key: "k", Answered: func(a Answer) { t.Errorf("%+v", a) }})
+	guards, err := Find(dir)
+	if err != nil || len(guards) != 1 {
+		t.Fatalf("%v, %v", guards, err)
+	}
+	if n, err := guards[0].Now(t.Context()); err != nil || n.Closed != "the token can be read" || n.Questions != 1 {
+		t.Errorf("%+v, %v", n, err)
+	}
+	if s, err := guards[0].State(t.Context()); err != nil || len(s.Questions) != 0 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if err := guards[0].Answer(t.Context(), "c1", Reply{Choice: Choice{Allow: true}}); err == nil || !strings.Contains(err.Error(), "the token can be read") {
+		t.Errorf("it was answered: %v", err)
+	}
+	desk.mu.Lock()
+	desk.open[0].lead.call.Answered = func(Answer) {}
+	desk.mu.Unlock()
+}
+
+// A guard that does not let us in tells its person each time, so it is left alone for a while.
+func TestWatchLeavesAloneWhoRefuses(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	came := make(chan bool, 64)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			came <- true
+			say(c, response{Error: "refused: you are a server"})
+			c.Close()
+		}
+	}()
+	text, err := json.Marshal(card{Server: "files", PID: os.Getpid(), Socket: filepath.Join(dir, "s"), Token: "x"})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "1-x.json"), text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	events := make(chan Event, 64)
+	go Watch(ctx, dir, func(e Event) { events <- e })
+	e := <-events
+	if !e.Gone || e.Err == nil || !strings.Contains(e.Err.Error(), `the guard of "files" says: refused: you are a server`) {
+		t.Errorf("%+v", e)
+	}
+	other, _ := open(t, dir, "other") // found at a later look
+	defer other.Pause(false)
+	for e = range events {
+		if e.State != nil {
+			break
+		}
+	}
+	if e.Guard.Server != "other" {
+		t.Errorf("%+v", e)
+	}
+	if n := len(came); n != 1 {
+		t.Errorf("it was asked %d times", n)
 	}
 }

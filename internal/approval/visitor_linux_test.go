@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("APPROVAL_TEST_DIR"); dir != "" {
 		text := "no guard was found"
-		cards, _ := readCards(dir)
+		cards, _ := readCards(dir, nil)
 		for _, c := range cards {
 			err := Guard{Server: c.Server, socket: c.Socket, token: c.Token}.Answer(context.Background(), "c1", Reply{Choice: Choice{Allow: true}})
 			text = fmt.Sprint(err)

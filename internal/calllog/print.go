@@ -284,9 +284,9 @@ func paths(r *Record) string {
 		if p.Verdict == "" {
 			continue
 		}
-		all = append(all, place(p))
+		all = append(all, p.Place())
 		if p.Verdict == Deny {
-			refused = append(refused, place(p))
+			refused = append(refused, p.Place())
 		}
 	}
 	if len(refused) > 0 {
@@ -298,8 +298,8 @@ func paths(r *Record) string {
 	return some(all)
 }
 
-// place is a path as NAME:relative/path, or as it was resolved, or as it was given.
-func place(p *Path) string {
+// Place is the path as NAME:relative/path, or as it was resolved, or as it was given.
+func (p *Path) Place() string {
 	switch {
 	case p.Root != "" && p.Rel == "":
 		return p.Root + ":."
@@ -322,7 +322,7 @@ func argument(p *Path) string {
 		s += " is " + p.Resolved
 	}
 	if p.Root != "" {
-		s += ", " + place(p)
+		s += ", " + p.Place()
 	}
 	verdict := string(p.Verdict)
 	if verdict == "" {

@@ -3,6 +3,7 @@ package cli
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,7 +35,8 @@ func (a *app) grantStore() (approval.Store, error) {
 
 // approver is how a person is asked about the calls of a run.
 type approver struct {
-	door  *approval.Door // nil when no answer can come from a terminal
+	door  *approval.Door // nil when there is none
+	open  bool           // answers can come by it
 	store *approval.Store
 	run   string
 	dir   string
@@ -56,21 +58,25 @@ func (r *running) approver(plan *config.Plan) guard.Approval {
 	if store, err := r.app.grantStore(); err == nil && os.MkdirAll(filepath.Dir(store.Path), 0o700) == nil {
 		r.approve.store, o.Grants = &store, approval.NewGrants(store)
 	}
+	door := approval.DoorOptions{Server: r.name, Desk: desk, Board: r.board, Report: r.report}
+	r.board.Read(r.now)
 	dir, err := r.app.approvalDir()
 	if err == nil {
-		r.approve.dir = dir
+		r.approve.dir, door.Dir = dir, dir
 		if d, ok := holds(plan.Roots, dir); ok {
-			err = fmt.Errorf("the directory of its token, %s, lies in the root %s, where the server could read it: set XDG_RUNTIME_DIR to a directory outside of every root", dir, d.Path)
+			door.Closed = fmt.Sprintf("the directory of its token, %s, lies in the root %s, where the server could read it: set XDG_RUNTIME_DIR to a directory outside of every root", dir, d.Path)
 		}
+		r.approve.door, err = approval.Listen(door)
 	}
-	if err == nil {
-		r.approve.door, err = approval.Listen(dir, r.name, desk, r.report)
+	r.approve.open = err == nil && door.Closed == ""
+	if err == nil && !r.approve.open {
+		err = errors.New(door.Closed)
 	}
 	switch ci := r.app.env("CI"); {
 	case err != nil:
 		o.Nobody = "a way for answers from a terminal: " + err.Error()
 		r.report("questions cannot be answered in a terminal: %v", err)
-		if dir != "" { // any call can be held all the same
+		if dir != "" && r.approve.door == nil { // any call can be held all the same
 			r.approve.leave = approval.Follow(dir, r.name, desk, r.report)
 		}
 	case ci != "" && ci != "false" && ci != "0":

@@ -128,7 +128,7 @@ and see what happened with ` + "`rootbound log`" + `. Without a command it says 
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          onlyCommands,
-		RunE:          func(*cobra.Command, []string) error { return a.overview() },
+		RunE:          func(cmd *cobra.Command, _ []string) error { return a.overview(cmd.Context()) },
 	}
 	root.Version = version()
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -143,7 +143,7 @@ and see what happened with ` + "`rootbound log`" + `. Without a command it says 
 	)
 	root.AddCommand(a.runCommand(), a.fsCommand(), a.loginCommand(), a.demoCommand())
 	root.AddCommand(a.approveCommand(), a.uiCommand(), a.policyCommand(), a.rootsCommand(), a.configCommand())
-	root.AddCommand(a.logCommand(), a.whyCommand(), a.doctorCommand(), a.verifyCommand())
+	root.AddCommand(a.statusCommand(), a.logCommand(), a.whyCommand(), a.doctorCommand(), a.verifyCommand())
 	root.AddCommand(a.wrapCommand(), a.unwrapCommand(), a.learnCommand(), a.purgeCommand(), a.versionCommand())
 	root.AddCommand(a.shortcuts()...)
 	root.SetHelpCommandGroupID(groupMore)

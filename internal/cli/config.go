@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +14,7 @@ import (
 	"github.com/mattn/go-runewidth"
 	"github.com/spf13/cobra"
 
-	"github.com/rootbound/rootbound/internal/calllog"
+	"github.com/rootbound/rootbound/internal/approval"
 	"github.com/rootbound/rootbound/internal/config"
 	"github.com/rootbound/rootbound/internal/guard"
 	"github.com/rootbound/rootbound/internal/launch"
@@ -234,8 +235,8 @@ which allows nothing.`,
   rootbound roots use ~/project`,
 			Args:              usageArgs(cobra.ExactArgs(1)),
 			ValidArgsFunction: a.completeRoots(&file, &server),
-			RunE: func(_ *cobra.Command, args []string) error {
-				return a.use(file, args[0])
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return a.use(cmd.Context(), file, args[0])
 			},
 		},
 	)
@@ -369,24 +370,20 @@ func (a *app) noteList(file, server, verb string) error {
 }
 
 // use lists the guards that follow the active workspace, and switches it.
-func (a *app) use(file, root string) error {
+func (a *app) use(ctx context.Context, file, root string) error {
 	path, err := a.configFile(file)
 	if err != nil {
 		return err
 	}
-	dir, err := a.dirOf("")
-	if err != nil {
-		return err
-	}
-	on, _, err := guards(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	on, failed := a.running(ctx, "")
+	if failed != nil {
+		fmt.Fprintf(a.err, "rootbound: %s\n", printableLines(failed.Error()))
 	}
 	follow := 0
 	for _, g := range on {
-		if slices.ContainsFunc(g.start.Dirs, func(d calllog.Dir) bool { return strings.Contains(d.Origin, " "+launch.Active+", "+path+":") }) {
+		if slices.ContainsFunc(g.Roots, func(d approval.Root) bool { return strings.Contains(d.Source, " "+launch.Active+", "+path+":") }) {
 			follow++
-			fmt.Fprintf(a.out, "%s, process %d, follows\n", printable(g.start.Server), g.start.PID)
+			fmt.Fprintf(a.out, "%s, process %d, follows\n", printable(g.Server), g.PID)
 		}
 	}
 	if err := a.edit(file, func(path string) (config.Change, error) { return config.Use(path, absolute(root)) }); err != nil {

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/rootbound/rootbound/internal/config"
 	"github.com/rootbound/rootbound/internal/egress"
@@ -36,6 +37,8 @@ type confinement struct {
 	// version is that of the package that was installed, where one was.
 	version string
 	told    sync.Once
+	// partsOpen is set when what was to be held back in the roots turned out not to be.
+	partsOpen atomic.Bool
 
 	mu     sync.Mutex
 	held   sandbox.Policy  // what the server was started with last
@@ -135,11 +138,15 @@ func (c *confinement) close() {
 	}
 }
 
+const partsOpen = "what is to be held back in the roots is open to the server: nothing can be mounted for it"
+
 // reached is told what holds the server, each time that it was started.
 func (c *confinement) reached(l sandbox.Level) {
 	c.run.note("the server runs %s", l)
 	if c.level.Parts && !l.Parts {
-		c.run.report("what is to be held back in the roots is open to the server: nothing can be mounted for it")
+		c.partsOpen.Store(true)
+		c.run.board.Changed()
+		c.run.report(partsOpen)
 	}
 }
 

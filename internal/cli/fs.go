@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rootbound/rootbound/internal/approval"
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/config"
 	"github.com/rootbound/rootbound/internal/exchange"
@@ -147,12 +148,17 @@ func (a *app) serveFiles(ctx context.Context, flags config.Flags, f fsFlags, cli
 	if guarded != "" { // whoever confines this process has logged each call before it comes here
 		allowed.Log.Enabled = config.Setting[bool]{Origin: config.Origin{Word: loggedBy}}
 	}
-	r, err := a.newRun(&allowed, "fs", "", "contained")
+	r, err := a.newRun(&allowed, "fs", "", func() []approval.Layer {
+		return []approval.Layer{{Name: layerContained, Holds: true, Text: "opened by handle"}, {Name: layerConfined, Holds: l.enforced(), Text: l.String()}}
+	})
 	if err != nil {
 		return err
 	}
 	r.answers = results.Nothing() // what the user's own files hold is looked at when it is asked for
 	r.ours = true
+	if guarded != logOff {
+		r.loggedBy = guarded
+	}
 	opt, err := r.options(&allowed, pathargs.Process{})
 	if err != nil {
 		return r.fail(err)
@@ -162,9 +168,6 @@ func (a *app) serveFiles(ctx context.Context, flags config.Flags, f fsFlags, cli
 		return r.fail(fmt.Errorf("confining this process, as %s wants: %s", plan.Confine.Origin, l.why))
 	}
 	r.limits = l
-	if guarded != logOff {
-		r.loggedBy = guarded
-	}
 	a.startLine(r, &allowed, "opened by handle; "+l.String())
 	if f.compat {
 		fmt.Fprintln(a.err, referenceStarted)
@@ -212,6 +215,13 @@ func (l *limits) String() string {
 		return l.level.String() + " (" + l.why + ")"
 	}
 	return l.level.String()
+}
+
+// enforced reports whether the kernel enforces something now. It is safe for concurrent use.
+func (l *limits) enforced() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.level.Enforced()
 }
 
 // narrowed takes off a set what may not be done anywhere.
@@ -289,6 +299,7 @@ func (l *limits) confine(r *running, plan *config.Plan) {
 	l.mu.Lock()
 	l.level, l.why = level, why
 	l.mu.Unlock()
+	r.board.Changed()
 	if !level.Enforced() {
 		return
 	}

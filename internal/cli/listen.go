@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rootbound/rootbound/internal/approval"
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/guard"
 	"github.com/rootbound/rootbound/internal/pathargs"
@@ -163,7 +164,10 @@ func (r *running) listen(ln net.Listener, o *streamable.Options) func(ctx contex
 	case o.Token == "":
 		who = "every user of this machine (--auth-token-file keeps others out)"
 	}
-	where := fmt.Sprintf("listening on %s://%s%s for %s", scheme, ln.Addr(), streamable.Path, who)
+	url := fmt.Sprintf("%s://%s%s", scheme, ln.Addr(), streamable.Path)
+	r.listening.Store(&url)
+	r.board.Changed()
+	where := fmt.Sprintf("listening on %s for %s", url, who)
 	r.warn(where)
 	r.note("%s", where)
 	if addr, ok := ln.Addr().(*net.TCPAddr); ok && !addr.IP.IsLoopback() && o.TLS == nil {
@@ -176,9 +180,12 @@ func (r *running) listen(ln net.Listener, o *streamable.Options) func(ctx contex
 // post is a guard with the server that it stands before. A client on standard input has one; over HTTP each session has its own,
 // and all requests without a session have one together.
 type post struct {
-	guard   *guard.Guard
-	handler exchange.Handler
-	close   func() *transport.ExitError
+	guard    *guard.Guard
+	handler  exchange.Handler
+	close    func() *transport.ExitError
+	revision func(exchange.Era) string // that is spoken with the server for a client of an era; nil: the client's own
+
+	n int // which of all posts of its run
 }
 
 // posts are those of one run. What its configuration says now holds for each.
@@ -186,6 +193,8 @@ type posts struct {
 	mu    sync.Mutex
 	now   func(*guard.Guard) // puts in force what the configuration says; nil when it is as at the start
 	stops map[*post]context.CancelFunc
+	made  int             // ever
+	board *approval.Board // is told that there are others
 }
 
 // add takes one in, and has its guard watch until it is removed.
@@ -199,8 +208,10 @@ func (p *posts) add(ctx context.Context, one *post) {
 	if p.stops == nil {
 		p.stops = map[*post]context.CancelFunc{}
 	}
-	p.stops[one] = stop
+	p.made++
+	one.n, p.stops[one] = p.made, stop
 	go one.guard.Watch(ctx)
+	p.board.Changed()
 }
 
 func (p *posts) remove(one *post) {
@@ -210,6 +221,7 @@ func (p *posts) remove(one *post) {
 		stop()
 	}
 	delete(p.stops, one)
+	p.board.Changed()
 }
 
 // set puts in force what the configuration says now, also for those to come.

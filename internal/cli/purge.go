@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rootbound/rootbound/internal/approval"
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/clientconf"
 	"github.com/rootbound/rootbound/internal/config"
@@ -122,18 +123,33 @@ func confirm(out io.Writer, answers *bufio.Reader, question string) bool {
 
 // purgeable refuses to take away what guards use that run now.
 func (a *app) purgeable(list []belonging) error {
-	dir, err := a.logDir()
+	logs, err := a.logDir()
 	if err != nil {
 		return err
 	}
-	on, _, err := guards(dir)
+	doors, err := a.approvalDir()
+	if err != nil {
+		return err
+	}
+	guards, err := approval.Find(doors)
+	if err != nil {
+		return err
+	}
+	runs, err := calllog.Runs(logs)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if len(on) == 0 || !slices.ContainsFunc(list, func(b belonging) bool { return b.name != "backups" && b.name != "config" }) {
+	on := 0
+	for _, r := range runs {
+		if r.On {
+			on++
+		}
+	}
+	on = max(on, len(guards)) // one may log elsewhere, and another have no door
+	if on == 0 || !slices.ContainsFunc(list, func(b belonging) bool { return b.name != "backups" && b.name != "config" }) {
 		return nil
 	}
-	return withHint(fmt.Errorf("%s, and would lose what is removed", plural(len(on), "guard runs", "guards run")), "quit the clients that started them, then try again")
+	return withHint(fmt.Errorf("%s, and would lose what is removed", plural(on, "guard runs", "guards run")), "quit the clients that started them, then try again")
 }
 
 // belongings finds what is ours, and the clients that have wrapped servers.
@@ -217,11 +233,15 @@ func (a *app) trashes(logs string) []string {
 		return paths
 	}
 	for _, r := range runs[max(0, len(runs)-runsRead):] {
-		g, err := readGuarded(r.Path)
+		ends, err := calllog.ReadEnds(r.Path, recent)
 		if err != nil {
 			continue
 		}
-		for _, d := range slices.Concat(g.start.Dirs, g.roots) {
+		dirs := ends.Start.Dirs
+		for _, e := range ends.Last {
+			dirs = append(dirs, e.After...)
+		}
+		for _, d := range dirs {
 			paths = append(paths, filepath.Join(d.Path, trashName))
 		}
 	}

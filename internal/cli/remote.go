@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rootbound/rootbound/internal/approval"
 	"github.com/rootbound/rootbound/internal/config"
 	"github.com/rootbound/rootbound/internal/guard"
 	"github.com/rootbound/rootbound/internal/launch"
@@ -109,11 +110,8 @@ func (a *app) runRemote(ctx context.Context, f config.Flags, plan *config.Plan, 
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	layers := []string{"checked"}
-	if plan.ShareRoots.Value {
-		layers = append([]string{"told"}, layers...)
-	}
-	r, err := a.newRun(plan, cmp.Or(plan.Server, u.Hostname()), cwd, layers...)
+	layers := remoteLayers(plan)
+	r, err := a.newRun(plan, cmp.Or(plan.Server, u.Hostname()), cwd, func() []approval.Layer { return layers })
 	if err != nil {
 		return err
 	}
@@ -147,7 +145,7 @@ func (a *app) runRemote(ctx context.Context, f config.Flags, plan *config.Plan, 
 			Again:    func(m *wire.Message) bool { return p.guard.Again(m) },
 			Protocol: transport.Protocol(plan.ServerProtocol.Value),
 		})
-		p.guard = guard.New(opt)
+		p.guard, p.revision = guard.New(opt), remote.Revision
 		p.close = func() *transport.ExitError {
 			remote.Close()
 			return nil
@@ -155,29 +153,25 @@ func (a *app) runRemote(ctx context.Context, f config.Flags, plan *config.Plan, 
 		p.handler = transport.Hold(transport.Protocol(plan.ClientProtocol.Value), p.guard.Wrap(remote))
 		return p
 	}
-	a.startLine(r, plan, remoteWords(plan, u))
+	a.startLine(r, plan, fmt.Sprintf("%s is on another machine, whose disk is not this one: it is %s, and %s", config.PlainURL(u), layers[0].Text, layers[1].Text))
 	if u.Scheme == "http" && !config.Loopback(u) {
 		r.warn("without https:// everybody on the way can read and change what is said, secrets included")
 	}
 	return r.attend(ctx, f, plan, ln, clients, newPost, func(err error) { cancel(err) }, nil)
 }
 
-// remoteWords say in the start line what holds for a server on another machine.
-func remoteWords(plan *config.Plan, u *url.URL) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s is on another machine, whose disk is not this one: it is told ", config.PlainURL(u))
-	if plan.ShareRoots.Value {
-		b.WriteString("the roots that you allow")
-	} else {
-		b.WriteString("no roots")
+// remoteLayers say by what a server on another machine is held.
+func remoteLayers(plan *config.Plan) []approval.Layer {
+	told := approval.Layer{Name: layerTold, Holds: plan.ShareRoots.Value, Text: "told no roots"}
+	if told.Holds {
+		told.Text = "told the roots that you allow"
 	}
+	checked := approval.Layer{Name: layerChecked, Holds: true, Text: "the paths in its calls are checked as paths of this machine"}
 	switch {
 	case len(plan.RemoteRoots.Value) > 0:
-		b.WriteString(", and the paths in its calls are held to " + strings.Join(plan.RemoteRoots.Value, ", ") + " there, by their text")
+		checked.Text = "the paths in its calls are held to " + strings.Join(plan.RemoteRoots.Value, ", ") + " there, by their text"
 	case plan.Paths.Value == launch.Elsewhere:
-		b.WriteString(", and of the paths in its calls only file: URIs and ~/ are checked")
-	default:
-		b.WriteString(", and the paths in its calls are checked as paths of this machine")
+		checked.Text = "of the paths in its calls only file: URIs and ~/ are checked"
 	}
-	return b.String()
+	return []approval.Layer{told, checked}
 }

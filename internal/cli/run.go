@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/rootbound/rootbound/internal/approval"
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/clientconf"
 	"github.com/rootbound/rootbound/internal/config"
@@ -229,16 +230,9 @@ func (a *app) run(ctx context.Context, f config.Flags, o runOptions) error {
 	if ln != nil {
 		defer ln.Close()
 	}
-	layers, words := []string{"told", "checked"}, "told and checked, not confined"
-	if confined != nil {
-		words = "told and checked; " + confined.String()
-		if o.learn == nil {
-			layers = append(layers, "confined")
-		}
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	r, err := a.newRun(plan, serverName(plan, dir), dir, layers...)
+	r, err := a.newRun(plan, serverName(plan, dir), dir, func() []approval.Layer { return childLayers(confined) })
 	if err != nil {
 		return err
 	}
@@ -286,11 +280,11 @@ func (a *app) run(ctx context.Context, f config.Flags, o runOptions) error {
 		if (opt.Held || command.UsesRoots()) && plan.OnChange.Value != config.Notify {
 			opt.Restart, opt.RestartNarrowed = process.Restart, plan.OnChange.Value == config.Restart
 		}
-		p.guard, p.close = guard.New(opt), process.Close
+		p.guard, p.close, p.revision = guard.New(opt), process.Close, process.Revision
 		p.handler = transport.Hold(transport.Protocol(plan.ClientProtocol.Value), p.guard.Wrap(confined.explain(process)))
 		return p
 	}
-	a.startLine(r, plan, words)
+	a.startLine(r, plan, childWords(confined))
 	var unstarted *transport.ExitError
 	if missing := transport.LookPath(command.Path, dir); missing != nil {
 		r.warn(fmt.Sprintf("the server cannot be started as it is written: %v", missing))
@@ -351,19 +345,25 @@ type running struct {
 	plan     atomic.Pointer[config.Plan] // of the configuration as it was read last
 	fault    string                      // what was wrong with it when it was read last
 	approve  approver                    // how a person is asked
+	board    *approval.Board             // tells what this is now
+	layers   func() []approval.Layer     // by what the server is held now
+	// listening is where clients reach it over HTTP; nil on standard input.
+	listening atomic.Pointer[string]
 
 	mu      sync.Mutex
 	reports map[string]int // how often each kind of oddity was reported
 	stderr  chan string    // what waits to be printed: nobody waits for whoever reads it
 }
 
-// newRun opens the log of a server. Layers are what holds it, in the words of the log.
-func (a *app) newRun(plan *config.Plan, name, dir string, layers ...string) (*running, error) {
-	log, policy, err := a.openLog(plan, name, dir, layers)
+// newRun opens the log of a server. Layers say by what it is held.
+func (a *app) newRun(plan *config.Plan, name, dir string, layers func() []approval.Layer) (*running, error) {
+	log, policy, err := a.openLog(plan, name, dir, held(layers()))
 	if err != nil {
 		return nil, err
 	}
 	r := &running{app: a, name: name, log: log, policy: policy, answers: results.Defaults(), reports: map[string]int{}, stderr: make(chan string, 256)}
+	r.board, r.layers = approval.NewBoard(nil), layers
+	r.posts.board = r.board
 	r.plan.Store(plan)
 	go r.print()
 	return r, nil
@@ -483,7 +483,7 @@ func (r *running) options(plan *config.Plan, process pathargs.Process) (guard.Op
 		Server: r.name, Configured: plan.Roots, ClientRoots: plan.ClientRoots.Value, Strict: plan.StrictProtocol.Value,
 		Quiet: plan.ListChanged.Given() && !plan.ListChanged.Value, Paths: r.rules, Process: process, Defaults: defaults,
 		Policy:  r.guardPolicy(plan),
-		Consent: consents, Own: own, Results: &answers, Approval: asks, Log: r.log, Warn: r.warn, Widen: r.widen,
+		Consent: consents, Own: own, Results: &answers, Approval: asks, Board: r.board, Log: r.log, Warn: r.warn, Widen: r.widen,
 	}, nil
 }
 
@@ -606,6 +606,7 @@ func (r *running) changed(plan *config.Plan, err error) {
 	}
 	r.fault = ""
 	before := r.plan.Swap(plan)
+	defer r.board.Changed()
 	rules := r.rules // what the server is stays as it was started
 	rules.Tools, rules.Also = tools, rulePaths(plan, r.name)
 	r.posts.set(rules, defaults, plan.Results.Options(r.answers), r.guardPolicy(plan), r.limits.of(r, plan))
@@ -714,7 +715,7 @@ func (a *app) startLine(r *running, plan *config.Plan, layers string) {
 		b.WriteString("; nothing is logged")
 	}
 	asks := (plan.Ask.Value == policy.AskAuto || plan.Ask.Value == policy.AskAlways) && !r.app.askedInFront()
-	if asks && r.approve.door != nil && strings.HasSuffix(layers, "not confined") {
+	if asks && r.approve.open && strings.HasSuffix(layers, "not confined") {
 		b.WriteString("; without --confine a hostile server could answer for you")
 	}
 	r.warn(b.String())

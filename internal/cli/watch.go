@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -36,7 +38,7 @@ func (a *app) watchQuestions(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	s := &screen{
-		states: map[int]stateMsg{},
+		guards: map[string]*known{},
 		answer: func(w waiting, r approval.Reply) error { return w.guard.Answer(ctx, w.ID, r) },
 		pause: func(paused bool) error {
 			_, err := approval.Pause(ctx, dir, "", paused)
@@ -49,66 +51,14 @@ func (a *app) watchQuestions(ctx context.Context) error {
 		now: time.Now, color: a.color(),
 	}
 	events := make(chan any)
-	go follow(ctx, dir, func(msg any) {
+	go approval.Watch(ctx, dir, func(e approval.Event) {
 		select {
-		case events <- msg:
+		case events <- e:
 		case <-ctx.Done():
 		}
 	})
 	return showView(ctx, a.in.(*os.File), a.out.(*os.File), s, events) // interactive has looked
 }
-
-// follow tells of the questions of every guard that runs, and of guards that are gone.
-func follow(ctx context.Context, dir string, send func(any)) {
-	watched := map[int]bool{}
-	ended := make(chan int)
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		guards, err := approval.Find(dir)
-		if err != nil {
-			send(failedMsg{err})
-		}
-		for _, g := range guards {
-			if watched[g.PID] {
-				continue
-			}
-			watched[g.PID] = true
-			go func() {
-				err := g.Watch(ctx, func(s approval.State) { send(stateMsg{g, s}) })
-				send(goneMsg{g, err})
-				select {
-				case ended <- g.PID:
-				case <-ctx.Done():
-				}
-			}()
-		}
-		select {
-		case pid := <-ended:
-			delete(watched, pid)
-			select { // one that refuses us is not asked again at once
-			case <-tick.C:
-			case <-ctx.Done():
-				return
-			}
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-type (
-	stateMsg struct {
-		guard approval.Guard
-		state approval.State
-	}
-	goneMsg struct {
-		guard approval.Guard
-		err   error
-	}
-	failedMsg struct{ err error }
-)
 
 // screen is what `approve` shows. It changes nothing itself.
 type screen struct {
@@ -119,13 +69,21 @@ type screen struct {
 	color  bool
 
 	width, height int
-	states        map[int]stateMsg // by process
-	selected      string           // the id of the question that is shown
-	since         time.Time        // since when
+	guards        map[string]*known // by their keys
+	looking       bool              // at the guards, though questions wait
+	selected      string            // the id of the question that is shown
+	since         time.Time         // since when
 	scroll        int
 	noting        bool // a note to a no is being typed
 	note          string
 	said          string // what came of the last key
+}
+
+// known is what a guard has told.
+type known struct {
+	guard approval.Guard
+	state approval.State
+	now   *approval.Now // nil before it told
 }
 
 // settle is how long a question has to be on the screen before a key answers it: a key that was meant for the one before
@@ -133,7 +91,7 @@ type screen struct {
 const settle = 500 * time.Millisecond
 
 func (s *screen) questions() (list []waiting) {
-	for _, g := range s.states {
+	for _, g := range s.guards {
 		for _, q := range g.state.Questions {
 			list = append(list, waiting{q, g.guard})
 		}
@@ -179,17 +137,8 @@ func (s *screen) resize(width, height int) { s.width, s.height = width, height }
 
 func (s *screen) update(msg any) bool {
 	switch msg := msg.(type) {
-	case stateMsg:
-		s.states[msg.guard.PID] = msg
-		s.keep()
-	case goneMsg:
-		delete(s.states, msg.guard.PID)
-		s.keep()
-		if msg.err != nil && strings.Contains(msg.err.Error(), "says:") {
-			s.said = msg.err.Error()
-		}
-	case failedMsg:
-		s.said = msg.err.Error()
+	case approval.Event:
+		s.event(msg)
 	case pasteMsg:
 		if s.noting {
 			s.note += approval.Line(string(msg), 500)
@@ -202,6 +151,31 @@ func (s *screen) update(msg any) bool {
 		return s.key(msg.name)
 	}
 	return true
+}
+
+// event takes what a guard tells.
+func (s *screen) event(e approval.Event) {
+	if e.Err != nil {
+		s.said = e.Err.Error()
+	}
+	key := e.Guard.Key()
+	switch g := s.guards[key]; {
+	case e.Gone:
+		delete(s.guards, key)
+	case e.State == nil && e.Now == nil:
+		return
+	case g == nil:
+		s.guards[key] = &known{guard: e.Guard}
+	}
+	if g := s.guards[key]; g != nil {
+		if e.State != nil {
+			g.state = *e.State
+		}
+		if e.Now != nil {
+			g.now = e.Now
+		}
+	}
+	s.keep()
 }
 
 func (s *screen) typeNote(k keyMsg) {
@@ -239,12 +213,18 @@ func (s *screen) key(key string) bool {
 		if err := s.pause(!paused); err != nil {
 			s.said = err.Error()
 		}
+	case "tab", "g":
+		s.looking, s.scroll = !s.looking, 0
 	case "up", "k":
-		if at > 0 {
+		if s.looking || !ok {
+			s.scroll = max(0, s.scroll-1)
+		} else if at > 0 {
 			s.choose(list[at-1].ID)
 		}
 	case "down", "j":
-		if ok && at+1 < len(list) {
+		if s.looking || !ok {
+			s.scroll++
+		} else if at+1 < len(list) {
 			s.choose(list[at+1].ID)
 		}
 	case "pgdown", "space":
@@ -252,9 +232,9 @@ func (s *screen) key(key string) bool {
 	case "pgup":
 		s.scroll = max(0, s.scroll-max(1, s.height/2))
 	case "n":
-		s.noting = ok
+		s.noting = ok && !s.looking
 	case "1", "2", "3", "4", "5", "6":
-		if n := int(key[0] - '1'); ok && n < len(w.Choices) {
+		if n := int(key[0] - '1'); ok && !s.looking && n < len(w.Choices) {
 			c := w.Choices[n]
 			c.Scope = ""
 			s.reply(approval.Reply{Choice: c})
@@ -282,13 +262,16 @@ func (s *screen) reply(r approval.Reply) {
 func (s *screen) text() string {
 	list := s.questions()
 	w, at, ok := s.current()
-	head := fmt.Sprintf("rootbound: %s, %s", plural(len(s.states), "guard", "guards"), plural(len(list), "question", "questions"))
+	head := fmt.Sprintf("rootbound: %s, %s", plural(len(s.guards), "guard", "guards"), plural(len(list), "question", "questions"))
 	if s.paused() {
 		head += "; PAUSED: every call is held"
 	}
-	keys := "p pause or go on · q quit"
-	if ok {
-		keys = "p pause or go on · 1–" + fmt.Sprint(len(w.Choices)) + " answer · n no, with a note · ↑ ↓ another · PgDn more · q quit"
+	keys := "p pause or go on · ↑ ↓ PgDn more · q quit"
+	switch {
+	case ok && s.looking:
+		keys = "Tab the questions · " + keys
+	case ok:
+		keys = "p pause or go on · 1–" + fmt.Sprint(len(w.Choices)) + " answer · n no, with a note · ↑ ↓ another · PgDn more · Tab the guards · q quit"
 	}
 	if s.noting {
 		keys = "no, because: " + s.note + "▏ (Enter sends, Esc does not)"
@@ -296,8 +279,12 @@ func (s *screen) text() string {
 	foot := []string{s.line(s.said), s.paint("2", keys)}
 	var body []string
 	room := max(1, s.height-len(foot)-2)
-	if !ok {
-		body = []string{"", "Nothing waits for you."}
+	if !ok || s.looking {
+		body = []string{""}
+		if !ok {
+			body = append(body, "Nothing waits for you.", "")
+		}
+		body = append(body, s.part(s.running(), room-len(body))...)
 	} else {
 		shown := min(len(list), max(1, room/4))
 		from := min(max(0, at-shown/2), len(list)-shown)
@@ -330,13 +317,7 @@ func (s *screen) text() string {
 		for i, c := range w.Choices {
 			choices = append(choices, s.line(fmt.Sprintf("%d  %s", i+1, c)))
 		}
-		space := max(1, room-len(body)-len(choices))
-		s.scroll = max(0, min(s.scroll, len(detail)-space))
-		end := min(len(detail), s.scroll+space)
-		body = append(body, detail[s.scroll:end]...)
-		if more := len(detail) - end; more > 0 && end > s.scroll {
-			body[len(body)-1] = s.paint("2", fmt.Sprintf("(%d lines more)", more+1))
-		}
+		body = append(body, s.part(detail, room-len(body)-len(choices))...)
 		body = append(body, choices...)
 	}
 	body = append([]string{s.paint("1", head)}, body...)
@@ -344,6 +325,43 @@ func (s *screen) text() string {
 		body = append(body, "")
 	}
 	return strings.Join(append(body, foot...), "\n")
+}
+
+// part is what fits of lines, from where they are scrolled to.
+func (s *screen) part(lines []string, space int) []string {
+	space = max(1, space)
+	s.scroll = max(0, min(s.scroll, len(lines)-space))
+	end := min(len(lines), s.scroll+space)
+	shown := slices.Clone(lines[s.scroll:end])
+	if more := len(lines) - end; more > 0 && len(shown) > 0 {
+		shown[len(shown)-1] = s.paint("2", fmt.Sprintf("(%d lines more)", more+1))
+	}
+	return shown
+}
+
+// running is what every guard is now.
+func (s *screen) running() (lines []string) {
+	list := slices.Collect(maps.Values(s.guards))
+	slices.SortFunc(list, func(x, y *known) int {
+		return cmp.Or(strings.Compare(x.guard.Server, y.guard.Server), x.guard.Since.Compare(y.guard.Since), strings.Compare(x.guard.Key(), y.guard.Key()))
+	})
+	for _, g := range list {
+		if g.now == nil {
+			continue
+		}
+		var b strings.Builder
+		writeNow(&b, g.now)
+		for i, l := range strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n") {
+			for _, part := range s.wrap(l) {
+				if i == 0 {
+					part = s.paint("1", part)
+				}
+				lines = append(lines, part)
+			}
+		}
+		lines = append(lines, "")
+	}
+	return lines
 }
 
 // line is one line that fits.

@@ -16,7 +16,7 @@ func TestScreen(t *testing.T) {
 	var answers []string
 	paused := false
 	s := &screen{
-		states: map[int]stateMsg{}, now: func() time.Time { return now },
+		guards: map[string]*known{}, now: func() time.Time { return now },
 		answer: func(w waiting, r approval.Reply) error {
 			answers = append(answers, fmt.Sprintf("%s %s %s", w.ID, r.Word(), r.Note))
 			return nil
@@ -43,7 +43,7 @@ func TestScreen(t *testing.T) {
 		}
 	}
 	state := func(qs ...approval.Question) {
-		s.update(stateMsg{approval.Guard{Server: "files", PID: 7}, approval.State{Questions: qs}})
+		s.update(approval.Event{Guard: approval.Guard{Server: "files", PID: 7}, State: &approval.State{Questions: qs}})
 	}
 	want := func(texts ...string) {
 		t.Helper()
@@ -91,7 +91,27 @@ func TestScreen(t *testing.T) {
 	if got, want := strings.Join(answers, "; "), "aaa allow once ; bbb deny why; aaa deny "; got != want {
 		t.Errorf("the answers are %q, want %q", got, want)
 	}
-	s.update(goneMsg{approval.Guard{PID: 7}, nil})
+	s.update(approval.Event{Guard: approval.Guard{Server: "files", PID: 7}, Now: &approval.Now{
+		Server: "files", PID: 7, Command: []string{"server\x1b[2J"}, Questions: 2, Roots: []approval.Root{
+			{Name: "docs", Path: "/w/docs", Access: "rw", State: approval.Open}, {Path: "/w/gone", Access: "ro", State: approval.Unavailable, Reason: "it does not exist"},
+		},
+		Layers:  []approval.Layer{{Name: "told", Holds: true, Text: "told"}, {Name: "confined", Text: "not confined"}},
+		Clients: []approval.Client{{Name: "client\u202e", Version: "1", Revision: "2025-11-25", ServerRevision: "2026-07-28"}},
+	}})
+	if got := s.text(); strings.Contains(got, "process 7") {
+		t.Errorf("the guard is shown where a question is:\n%s", got)
+	}
+	press("tab")
+	want("process 7", "/w/docs (rw)", "/w/gone (ro): UNAVAILABLE, it does not exist", "not confined", "2 calls: `rootbound approve`", "Tab the questions")
+	press("1", "n") // no question is to be seen
+	if len(answers) != 3 || s.noting {
+		t.Errorf("a key answered what is not shown: %q", answers)
+	}
+	press("tab")
+	want("> aaa")
+	state()
+	want("Nothing waits for you.", "process 7", "the server speaks 2026-07-28")
+	s.update(approval.Event{Guard: approval.Guard{Server: "files", PID: 7}, Gone: true})
 	want("0 guards, 0 questions")
 	press("2")
 	for _, size := range [][2]int{{20, 6}, {200, 50}, {8, 3}} {

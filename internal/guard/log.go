@@ -51,11 +51,12 @@ func (g *Guard) logStage(next exchange.Handler) exchange.Handler {
 // ended writes a refusal, or how a request ended. Its effect was logged before it happened, so an answer is not held back
 // when this cannot be.
 func (g *Guard) ended(r *exchange.Request, o exchange.Outcome, took time.Duration) {
+	notes := r.Trail.Notes()
+	refused := slices.IndexFunc(notes, func(n exchange.Note) bool { return n.Denied })
+	g.count(r, o, notes, refused >= 0)
 	if g.opt.Log.Discards() {
 		return
 	}
-	notes := r.Trail.Notes()
-	refused := slices.IndexFunc(notes, func(n exchange.Note) bool { return n.Denied })
 	if refused >= 0 && !r.Trail.Recorded() {
 		rec := g.call(r)
 		g.note(&rec)

@@ -31,8 +31,10 @@ type session struct {
 	g    *Guard
 	next exchange.Handler // behind the roots stage
 	of   *exchange.Session
+	n    int // which of all sessions of the guard
 
 	mu        sync.Mutex
+	client    *client // what a client without a handshake says of itself; nil before it did
 	tracker   *roots.Tracker
 	changes   int       // of the configured directories that it has looked at
 	waiting   []*waiter // requests that wait for the client's answer
@@ -63,6 +65,9 @@ func (s *settling) end() { s.once.Do(func() { close(s.over) }) }
 func (g *Guard) rootsStage(next exchange.Handler) exchange.Handler {
 	return exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
 		s := g.session(r, next)
+		if r.Era == exchange.Modern {
+			s.meet(r)
+		}
 		c := &struct { // in one piece of memory
 			exchange.Request
 			rootsCaller
@@ -107,6 +112,7 @@ func (s *session) event(f func(*roots.Tracker) roots.Step) roots.Step {
 	step := f(s.tracker)
 	after := s.tracker.State()
 	s.mu.Unlock()
+	s.g.opt.Board.Changed()
 	if !was.Waiting.Covers(after.Waiting) {
 		s.waits(after.Waiting.Dirs())
 	}

@@ -58,6 +58,13 @@ func NewServer(o ServerOptions) *Server {
 	return &Server{strict: o.Strict, line: exchange.NewLine(o.Report, o.Note), again: o.Again, asked: map[string]*asked{}}
 }
 
+// Revision is the protocol revision that the server agreed to, "" before it did.
+func (s *Server) Revision() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.revision
+}
+
 // Handle implements exchange.Handler.
 func (s *Server) Handle(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
 	if r.Msg.Method() == exchange.Listen && r.Era == exchange.Legacy {

@@ -723,6 +723,18 @@ func (p *server) shake(r *exchange.Request, met func(exchange.Outcome, bool)) {
 	}
 }
 
+// Revision is the protocol revision that is spoken with the server for a client of an era, "" before that is known.
+func (p *server) Revision(client exchange.Era) string {
+	w := p.routes[client].way.Load()
+	switch {
+	case w != direct && w != bridged:
+		return ""
+	case (w == direct) == (client == exchange.Legacy):
+		return p.legacy.Revision()
+	}
+	return modernRevisions[len(modernRevisions)-1]
+}
+
 // recalls reports whether the server is known to speak nothing but e.
 func (p *server) recalls(e exchange.Era) bool {
 	if p.opt.Memory == nil {

@@ -1,0 +1,162 @@
+package guard
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/rootbound/rootbound/internal/approval"
+	"github.com/rootbound/rootbound/internal/calllog"
+	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/wire"
+	"github.com/rootbound/rootbound/roots"
+)
+
+// client is what a client without a handshake says of itself with each request.
+type client struct {
+	info []byte // as it came
+	exchange.Client
+}
+
+// meet notes who the client of a stateless request is: of a session once, and of those that nothing connects who was the last.
+func (s *session) meet(r *exchange.Request) {
+	g := s.g
+	if g.opt.Board == nil {
+		return
+	}
+	s.mu.Lock()
+	known := s.client
+	s.mu.Unlock()
+	if s.of == nil {
+		g.mu.Lock()
+		known = g.stateless
+		g.mu.Unlock()
+	} else if known != nil {
+		return
+	}
+	meta := r.Msg.Meta()
+	info, ok := wire.Get(meta, exchange.MetaClient)
+	if !ok || known != nil && bytes.Equal(info, known.info) {
+		return
+	}
+	c := &client{info: bytes.Clone(info)}
+	c.Name, c.Version, c.Revision = wire.GetString(info, "name"), wire.GetString(info, "version"), wire.GetString(meta, exchange.MetaVersion)
+	if s.of == nil {
+		g.mu.Lock()
+		g.stateless = c
+		g.mu.Unlock()
+		return
+	}
+	s.mu.Lock()
+	s.client = c
+	s.mu.Unlock()
+}
+
+// count counts a call that ended, and keeps why it was refused. What else ended may have told who the client is.
+func (g *Guard) count(r *exchange.Request, o exchange.Outcome, notes []exchange.Note, refused bool) {
+	b := g.opt.Board
+	switch {
+	case b == nil:
+	case refused:
+		rec := g.call(r)
+		last := approval.Refusal{Call: rec.Call, Time: g.opt.Now().UTC().Truncate(time.Millisecond), Method: rec.Method, Tool: rec.Tool, Reason: rec.Reason, Fix: rec.Fix}
+		if i := slices.IndexFunc(rec.Paths, func(p calllog.Path) bool { return p.Verdict == calllog.Deny }); i >= 0 {
+			last.Path = rec.Paths[i].Place()
+		}
+		b.Count(approval.Counts{Denied: 1}, &last)
+	case o.Msg == nil || !acts(r.Msg.Method()):
+		b.Changed()
+	case slices.ContainsFunc(notes, func(n exchange.Note) bool { return n.Code == codeApproved }):
+		b.Count(approval.Counts{Approved: 1}, nil)
+	default:
+		b.Count(approval.Counts{Allowed: 1}, nil)
+	}
+}
+
+// Clients returns the clients that are there, the oldest first, and last the last one that nothing connects. Of each is said
+// what holds for it now, and not what is spoken with the server. There are at most so many of them; more says how many are left out.
+func (g *Guard) Clients(most int) (list []approval.Client, more int) {
+	g.mu.Lock()
+	all, stateless := g.all(), g.stateless
+	g.mu.Unlock()
+	slices.SortFunc(all, func(a, b *session) int { return cmp.Compare(a.n, b.n) })
+	for _, s := range all {
+		c := s.of.Client()
+		s.mu.Lock()
+		state := s.tracker.State()
+		if c.Revision == "" && s.client != nil {
+			c = s.client.Client
+		}
+		s.mu.Unlock()
+		switch {
+		case c.Revision == "": // it has said nothing yet
+		case len(list) >= most:
+			more++
+		default:
+			list = append(list, seen(s.of.ID, c, state))
+		}
+	}
+	if stateless != nil {
+		if len(list) >= most {
+			return list, more + 1
+		}
+		list = append(list, seen("", stateless.Client, g.would()))
+	}
+	return list, more
+}
+
+func seen(session string, c exchange.Client, state roots.State) approval.Client {
+	return approval.Client{Session: session, Name: c.Name, Version: c.Version, Revision: c.Revision, Roots: nowRoots(state), Why: state.String()}
+}
+
+// Would returns what would hold for a client that comes now, and why.
+func (g *Guard) Would() ([]approval.Root, string) {
+	state := g.would()
+	return nowRoots(state), state.String()
+}
+
+func (g *Guard) would() roots.State {
+	set := g.Configured()
+	t := roots.NewTracker(g.opt.ClientRoots, set)
+	for _, d := range set.Dirs() {
+		now, err := d.Refresh()
+		t.Checked(d.Path, now, err)
+	}
+	return t.State()
+}
+
+// nowRoots are the directories of a state: what holds, what is lost of it, and what is configured or listed and does not hold.
+func nowRoots(state roots.State) []approval.Root {
+	list := []approval.Root{}
+	add := func(d roots.Dir, s approval.RootState, reason string) {
+		list = append(list, approval.Root{
+			Name: d.Name, Path: d.Path, Access: access(d.Access), Source: d.Origin, Pinned: d.Pinned, File: d.File, State: s, Reason: reason,
+		})
+	}
+	lost := map[string]*roots.Error{}
+	for _, e := range state.Lost {
+		lost[e.Root] = e
+	}
+	for _, d := range state.Set.Dirs() {
+		if lost[d.Path] == nil {
+			add(d, approval.Open, "")
+		}
+	}
+	offered := state.Configured.Dirs()
+	if state.Why == roots.Accepted {
+		offered = state.List.Dirs()
+	}
+	for _, d := range offered {
+		_, _, waits := state.Waiting.Match(d.Path)
+		switch e := lost[d.Path]; {
+		case e != nil:
+			add(d, approval.Unavailable, e.Text())
+		case waits:
+			add(d, approval.WaitsForConsent, "")
+		case !slices.ContainsFunc(state.Set.Dirs(), func(o roots.Dir) bool { return within(o.Path, d.Path) }):
+			add(d, approval.Closed, "")
+		}
+	}
+	return list
+}
