@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/sandbox"
+	"github.com/rootbound/rootbound/internal/transport"
 )
 
 // The exit codes of every command. `run` otherwise ends with the code of the server. The help of a command that does not
@@ -29,7 +31,10 @@ const (
 	exitFindings = 3
 )
 
-const exitCodes = `Exit codes: 0 done, 1 error, 2 wrong usage, 3 something was found that should not be.`
+const (
+	exitCodesBegin = "Exit codes:"
+	exitCodes      = exitCodesBegin + " 0 done, 1 error, 2 wrong usage, 3 something was found that should not be."
+)
 
 // app is what every command needs.
 type app struct {
@@ -64,11 +69,24 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 		fmt.Fprintf(errw, "rootbound: error: %v\n", sandbox.Enter())
 		return exitError
 	}
+	if len(args) == 1 && args[0] == transport.WatchArgument {
+		transport.Watch()
+		return exitError
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	if len(args) > 0 && args[0] == tied {
+		args = args[1:]
+		go func() {
+			waitForStarter()
+			cancel(errStarterGone)
+		}()
+	}
 	a := &app{in: in, out: out, err: errw, env: os.Getenv}
 	// Reads and writes block a processor of the runtime until it notices; with only one, everything else waits for that.
 	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a client that is gone is an error of the write, not our end
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer stop()
 	root := a.root()
 	root.SetArgs(args)
@@ -161,10 +179,27 @@ and see what happened with ` + "`rootbound log`" + `. Without a command it says 
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		help(cmd, args)
-		if !strings.Contains(cmd.Long, "Exit codes:") {
+		if !strings.Contains(cmd.Long, exitCodesBegin) {
 			fmt.Fprintf(cmd.OutOrStdout(), "\n%s\n", exitCodes)
 		}
 	})
+	return root
+}
+
+// Command returns all commands with every option and what is said of them, for manual pages and completions.
+func Command() *cobra.Command {
+	root := (&app{}).root()
+	var tell func(*cobra.Command)
+	tell = func(cmd *cobra.Command) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = false })
+		if text := cmp.Or(cmd.Long, cmd.Short+"."); !strings.Contains(text, exitCodesBegin) {
+			cmd.Long = text + "\n\n" + exitCodes
+		}
+		for _, c := range cmd.Commands() {
+			tell(c)
+		}
+	}
+	tell(root)
 	return root
 }
 

@@ -578,6 +578,8 @@ func (r *running) serve(ctx context.Context, f config.Flags, plan *config.Plan, 
 		if failed {
 			code, err = exit.Code, exitStatus(exit.Code)
 		}
+	case errors.Is(context.Cause(ctx), errStarterGone):
+		reason, err = errStarterGone.Error(), nil
 	case signalled:
 		reason, err = "a signal", nil
 	case err != nil:

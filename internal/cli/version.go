@@ -4,32 +4,56 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
 
-// Version is set at link time for releases.
-var Version string
-
-// version names this build: the release, else the module's version or the commit it was built from.
+// version names this build as the go command does: the release that its commit is tagged as, else a version made of the
+// commit, with +dirty where the checkout had changes. A build outside of a repository is "devel".
 func version() string {
-	if Version != "" {
-		return Version
-	}
 	info, ok := debug.ReadBuildInfo()
-	if !ok {
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
 		return "devel"
 	}
-	v := info.Main.Version
-	if v == "" || v == "(devel)" {
-		v = "devel"
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && v == "devel" {
-			v = "devel-" + s.Value[:min(12, len(s.Value))]
+	return info.Main.Version
+}
+
+// origin says which commit a build is of. Its time is the commit's, so that who builds it again has the same program.
+func origin(settings []debug.BuildSetting) string {
+	var revision, time, changed string
+	for _, s := range settings {
+		switch s.Key {
+		case "vcs.revision":
+			revision = s.Value
+		case "vcs.time":
+			time = s.Value
+		case "vcs.modified":
+			if s.Value == "true" {
+				changed = ", with changes that are in no commit"
+			}
 		}
 	}
-	return v
+	if revision == "" {
+		return "of no known commit"
+	}
+	return fmt.Sprintf("commit %s of %s%s", revision, time, changed)
+}
+
+// untested says of a platform that nobody has run its build; it is empty for those on which the tests run.
+func untested(goos, goarch string) string {
+	var system string
+	switch {
+	case goos == "linux" && goarch == "amd64":
+		return ""
+	case goos == "linux":
+		return fmt.Sprintf("On linux/%s this program is built, but we never ran it there: the tests ran on linux/amd64.", goarch)
+	case goos == "darwin":
+		system = "macOS"
+	default:
+		system = strings.ToUpper(goos[:1]) + goos[1:]
+	}
+	return fmt.Sprintf("On %s this program is built and vetted, but we never ran it there: the tests ran on linux/amd64.", system)
 }
 
 func (a *app) versionCommand() *cobra.Command {
@@ -39,9 +63,14 @@ func (a *app) versionCommand() *cobra.Command {
 		GroupID: groupMore,
 		Args:    usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
+			var settings []debug.BuildSetting
+			if info, ok := debug.ReadBuildInfo(); ok {
+				settings = info.Settings
+			}
 			fmt.Fprintf(a.out, "rootbound %s %s/%s %s\n", version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
-			if runtime.GOOS != "linux" {
-				fmt.Fprintf(a.out, "On %s this program is built and vetted, but its tests were never run there.\n", runtime.GOOS)
+			fmt.Fprintln(a.out, origin(settings))
+			if text := untested(runtime.GOOS, runtime.GOARCH); text != "" {
+				fmt.Fprintln(a.out, text)
 			}
 			return nil
 		},

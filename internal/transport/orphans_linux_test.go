@@ -23,6 +23,15 @@ func alive(pid int) bool {
 	return !strings.HasPrefix(rest, "Z")
 }
 
+// noShell has the guard of a test do without a shell, as in images that have none.
+const noShell = "TRANSPORT_TEST_NO_SHELL=1"
+
+func init() {
+	if os.Getenv("TRANSPORT_TEST_NO_SHELL") != "" {
+		shell = "/there-is-none"
+	}
+}
+
 // TestNoOrphans ends the guard in each way there is, around a server that ignores SIGTERM and whose children have left
 // it: one in its process group, one in a session of its own.
 func TestNoOrphans(t *testing.T) {
@@ -31,18 +40,20 @@ func TestNoOrphans(t *testing.T) {
 		end  func(guard *exec.Cmd, client *os.Process, pids []int)
 		// detached says that also what left the process group must end.
 		detached bool
+		env      string
 	}{
-		{"client ends", func(_ *exec.Cmd, c *os.Process, _ []int) { c.Signal(syscall.SIGTERM) }, true},
-		{"client killed", func(_ *exec.Cmd, c *os.Process, _ []int) { c.Kill() }, true},
-		{"server killed", func(_ *exec.Cmd, c *os.Process, pids []int) { syscall.Kill(pids[2], syscall.SIGKILL); c.Kill() }, true},
-		{"guard killed", func(g *exec.Cmd, _ *os.Process, _ []int) { g.Process.Kill() }, false},
+		{"client ends", func(_ *exec.Cmd, c *os.Process, _ []int) { c.Signal(syscall.SIGTERM) }, true, ""},
+		{"client killed", func(_ *exec.Cmd, c *os.Process, _ []int) { c.Kill() }, true, ""},
+		{"server killed", func(_ *exec.Cmd, c *os.Process, pids []int) { syscall.Kill(pids[2], syscall.SIGKILL); c.Kill() }, true, ""},
+		{"guard killed", func(g *exec.Cmd, _ *os.Process, _ []int) { g.Process.Kill() }, false, ""},
+		{"guard killed, no shell", func(g *exec.Cmd, _ *os.Process, _ []int) { g.Process.Kill() }, false, noShell},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "pids")
 			exe, _ := os.Executable()
 			guard := exec.Command(exe)
-			guard.Env = append(os.Environ(), "TRANSPORT_TEST_GUARD="+path)
+			guard.Env = append(os.Environ(), "TRANSPORT_TEST_GUARD="+path, tt.env)
 			in, out, err := os.Pipe()
 			if err != nil {
 				t.Fatal(err)

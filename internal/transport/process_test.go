@@ -25,6 +25,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, sandbox.Enter())
 		os.Exit(1)
 	}
+	if len(os.Args) == 2 && os.Args[1] == WatchArgument {
+		Watch()
+		os.Exit(1)
+	}
 	if path := os.Getenv("TRANSPORT_TEST_GUARD"); path != "" {
 		os.Exit(guardMain(path))
 	}

@@ -4,9 +4,12 @@ package transport
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"sync"
 	"syscall"
 )
@@ -14,6 +17,29 @@ import (
 // watchScript waits for the end of this program, which closes the pipe, and then kills its process group: the server,
 // and everything that stayed with it.
 const watchScript = `trap '' TERM INT HUP; read x; kill -KILL 0`
+
+var shell = "/bin/sh" // another one in tests
+
+// Watch is what this program does when its only argument is WatchArgument: the same as watchScript. It returns only if the
+// group cannot be ended.
+func Watch() {
+	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	io.Copy(io.Discard, os.Stdin)
+	syscall.Kill(0, syscall.SIGKILL)
+}
+
+// watcherCommand is the shell, which starts faster and takes less than this program does; in images without one, it is this
+// program.
+func watcherCommand() (*exec.Cmd, error) {
+	if _, err := os.Stat(shell); !errors.Is(err, fs.ErrNotExist) {
+		return exec.Command(shell, "-c", watchScript), nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding this program, as there is no %s: %w", shell, err)
+	}
+	return exec.Command(self, WatchArgument), nil
+}
 
 // watcher is a small process that leads the server's process group and outlives this program just long enough to end
 // that group. It reads a pipe that only this program holds.
@@ -25,11 +51,14 @@ type watcher struct {
 }
 
 func newWatcher() (*watcher, error) {
+	cmd, err := watcherCommand()
+	if err != nil {
+		return nil, err
+	}
 	r, w, err := pipe()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("/bin/sh", "-c", watchScript)
 	cmd.Stdin = r
 	cmd.Env = []string{}
 	cmd.Dir = "/"
