@@ -24,10 +24,10 @@ import (
 )
 
 const (
-	// maxRequest is the longest request over the socket, in bytes.
-	maxRequest = 64 << 10
-	// maxArgs is the longest arguments that are sent over it.
-	maxArgs = 1 << 20
+	// maxRequest is the longest request over the socket, in bytes: arguments that a person changed are in it.
+	maxRequest = 2 << 20
+	// maxState is how much of arguments and diffs is sent with a list of questions.
+	maxState = 4 << 20
 	// maxVisitors is how many connections there are at once.
 	maxVisitors = 64
 	// patience is how long a visitor may take to say what it wants, and to read what it gets.
@@ -201,7 +201,8 @@ func (d *Door) accept() {
 }
 
 // request is what a visitor wants: "watch" is told what is at the desk and what the guard is now, with every change; "state" and
-// "now" are told one of them once; "answer" answers; "look" looks now whether guards are paused.
+// "now" are told one of them once; "question" is told all of one question, or what it would be with other arguments; "answer"
+// answers; "look" looks now whether guards are paused.
 type request struct {
 	Token string `json:"token"`
 	Do    string `json:"do"`
@@ -211,9 +212,10 @@ type request struct {
 
 // response is what it gets.
 type response struct {
-	Error string `json:"error,omitempty"`
-	State *State `json:"state,omitempty"`
-	Now   *Now   `json:"now,omitempty"`
+	Error    string    `json:"error,omitempty"`
+	Question *Question `json:"question,omitempty"`
+	State    *State    `json:"state,omitempty"`
+	Now      *Now      `json:"now,omitempty"`
 }
 
 func (d *Door) receive(c net.Conn) {
@@ -244,6 +246,17 @@ func (d *Door) receive(c net.Conn) {
 	case "now":
 		now, _ := d.now()
 		say(c, response{Now: &now})
+	case "question":
+		var out response
+		if d.closed != "" {
+			out.Error = d.closed
+		} else if q, err := d.desk.Question(r.ID, r.Reply.Args); err != nil {
+			out.Error = err.Error()
+		} else {
+			out.Question = &q
+		}
+		c.SetWriteDeadline(time.Now().Add(patience))
+		say(c, out)
 	case "answer":
 		var out response
 		if d.closed != "" {
@@ -266,10 +279,15 @@ func (d *Door) state() (State, <-chan struct{}) {
 	if d.closed != "" {
 		s.Questions = []Question{}
 	}
+	room := maxState
 	for i := range s.Questions {
-		if len(s.Questions[i].Args) > maxArgs {
-			s.Questions[i].Args = nil
+		q := &s.Questions[i]
+		n := len(q.Args) + len(q.Diff)
+		if n > room {
+			q.Args, q.Diff, q.Short = nil, "", true
+			continue
 		}
+		room -= n
 	}
 	return s, changed
 }
@@ -562,6 +580,18 @@ func (g Guard) read(in *json.Decoder) (response, error) {
 func (g Guard) Answer(ctx context.Context, id string, r Reply) error {
 	_, err := g.do(ctx, request{Do: "answer", ID: id, Reply: r})
 	return err
+}
+
+// Question returns all of the question of a call, and with args not nil, what it would be if the arguments were these.
+func (g Guard) Question(ctx context.Context, id string, args []byte) (Question, error) {
+	out, err := g.do(ctx, request{Do: "question", ID: id, Reply: Reply{Args: args}})
+	if err != nil {
+		return Question{}, err
+	}
+	if out.Question == nil {
+		return Question{}, ErrNoQuestion
+	}
+	return *out.Question, nil
 }
 
 // State returns what is at its desk.

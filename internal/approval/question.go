@@ -24,10 +24,11 @@ type Question struct {
 	Facts []string `json:"facts,omitempty"`
 	// Diff is what a text would become, as far as that is known.
 	Diff string `json:"diff,omitempty"`
-	// Args are the arguments in their canonical form. Where they are too long to be sent they are not here, and Size says
-	// how long they are.
-	Args json.RawMessage `json:"args,omitempty"`
-	Size int             `json:"size"`
+	// Args are the arguments in their canonical form, and Size is how long they are. Short is set where they and the diff are left
+	// out, since there is too much of them in a list of questions.
+	Args  json.RawMessage `json:"args,omitempty"`
+	Size  int             `json:"size"`
+	Short bool            `json:"short,omitempty"`
 	// Digest names exactly this call: its server, definition, tool and arguments.
 	Digest string `json:"digest"`
 	// Why says why it is asked.
@@ -237,19 +238,25 @@ func (q *Question) Text(max int) string {
 
 // Line makes one line of a text of a peer, of at most about max bytes: line ends and what nobody sees are written out.
 func Line(s string, max int) string {
-	cut := 0
-	if len(s) > max {
-		at := max
-		for at > 0 && s[at]&0xc0 == 0x80 {
-			at--
-		}
-		cut, s = len(s)-at, s[:at]
-	}
+	cut := len(s)
+	s = Cut(s, max)
+	cut -= len(s)
 	s = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", "  ", "\f", `\f`).Replace(unseen.Visible(strings.ToValidUTF8(s, "�")))
 	if cut > 0 {
 		s += fmt.Sprintf("… (%d bytes more)", cut)
 	}
 	return s
+}
+
+// Cut returns the beginning of a text, of at most max bytes and of whole characters.
+func Cut(s string, max int) string {
+	if len(s) <= max {
+		return s
+	}
+	for max > 0 && s[max]&0xc0 == 0x80 {
+		max--
+	}
+	return s[:max]
 }
 
 // Answer is how a question ended. The zero value denies.

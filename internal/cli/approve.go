@@ -292,7 +292,11 @@ func (a *app) showQuestion(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintln(a.out, describe(&w.Question)); err != nil {
+	q, err := w.guard.Question(ctx, id, nil) // in a list it may be short
+	if err != nil {
+		return fmt.Errorf("looking for %q: %w", id, err)
+	}
+	if _, err := fmt.Fprintln(a.out, describe(&q)); err != nil {
 		return err
 	}
 	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
@@ -342,12 +346,13 @@ func describe(q *approval.Question) string {
 			line("%s", approval.Line(strings.TrimSuffix(l, "\n"), 1000))
 		}
 	}
+	if q.Short {
+		line("\nWhat changes, and the arguments (%d bytes), are more than is shown here: rootbound approve show %s", q.Size, q.ID)
+		return b.String()
+	}
 	b.WriteString("\narguments:\n")
 	var text bytes.Buffer
-	switch {
-	case len(q.Args) == 0 && q.Size > 0:
-		line("  %d bytes, which are too many to show", q.Size)
-	case len(q.Args) > 0 && json.Indent(&text, q.Args, "", "  ") == nil:
+	if len(q.Args) > 0 && json.Indent(&text, q.Args, "", "  ") == nil {
 		for l := range strings.Lines(unseen.Visible(text.String())) {
 			line("  %s", strings.TrimSuffix(l, "\n"))
 		}

@@ -32,6 +32,8 @@ type UI struct {
 	mux *http.ServeMux
 	hub *hub
 
+	desks desks
+
 	mu      sync.Mutex
 	host    string // by which browsers must call us; "" until it is served
 	token   string // of the link that is good; "" when it was used
@@ -66,7 +68,7 @@ func New(o Options) *UI {
 	if o.Report == nil {
 		o.Report = func(string, ...any) {}
 	}
-	u := &UI{o: o, mux: http.NewServeMux(), hub: newHub(), tickets: map[string]ticket{}}
+	u := &UI{o: o, mux: http.NewServeMux(), hub: newHub(), desks: desks{guards: map[string]*desk{}}, tickets: map[string]ticket{}}
 	u.mux.HandleFunc("GET /{$}", serveIndex)
 	u.mux.HandleFunc("GET /web/", serveModule)
 	u.mux.HandleFunc("POST /api/open", u.open)

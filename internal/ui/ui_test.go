@@ -356,6 +356,9 @@ func (s *stream) next() (kind, key, value string) {
 			if err := json.Unmarshal([]byte(d), &e); err != nil {
 				s.t.Fatal(err)
 			}
+			if kind == "paused" { // which is told at the beginning, whenever that is known
+				continue
+			}
 			return kind, e.Key, string(e.Value)
 		}
 	}

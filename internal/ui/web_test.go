@@ -72,6 +72,7 @@ func TestTexts(t *testing.T) {
 	imported := regexp.MustCompile(`(?m)^import \w+ from "([^"]+\.text\.js)";$`)
 	// A key is written out; one that is put together begins with a part that is: t("state." + x).
 	use := regexp.MustCompile(`\bt\("([^"]+)"( \+)?`)
+	either := regexp.MustCompile(`\bt\([^"\n]*\? "([^"]+)" : "([^"]+)"`)
 	used := map[string]bool{}
 	for name, text := range modules {
 		var keys []map[string]bool
@@ -83,7 +84,11 @@ func TestTexts(t *testing.T) {
 			}
 			keys, of = append(keys, tables[table]), append(of, table)
 		}
-		for _, m := range use.FindAllStringSubmatch(text, -1) {
+		uses := use.FindAllStringSubmatch(text, -1)
+		for _, m := range either.FindAllStringSubmatch(text, -1) {
+			uses = append(uses, []string{"", m[1], ""}, []string{"", m[2], ""})
+		}
+		for _, m := range uses {
 			found := false
 			for i, table := range keys {
 				for key := range table {

@@ -22,7 +22,7 @@ export function texts(...tables) {
     let text = table[key]?.[at];
     if (text === undefined) throw new Error("bug: no text for " + key);
     if (values && "n" in values && text.includes("|")) text = text.split("|")[Number(values.n) === 1 ? 0 : 1];
-    return text.replace(/\{(\w+)\}/g, (_, k) => typeof values?.[k] === "number" ? values[k].toLocaleString(locale) : String(values?.[k] ?? ""));
+    return text.replace(/\{(\w+)\}/g, (all, k) => !values || !(k in values) ? all : typeof values[k] === "number" ? values[k].toLocaleString(locale) : String(values[k]));
   };
 }
 
