@@ -334,7 +334,7 @@ func TestWatchTellsWhatChanges(t *testing.T) {
 		t.Errorf("what it is now was found out %d times", n)
 	}
 	for range 1000 {
-		board.Count(Counts{Denied: 1}, &Refusal{Call: "c2"})
+		board.Count(time.Now(), Counts{Denied: 1}, &Refusal{Call: "c2"})
 	}
 	n := now()
 	for n.Minute.Denied < 1000 {

@@ -170,12 +170,12 @@ func (b *Board) Read(f func() Now) {
 	b.Changed()
 }
 
-// Count counts a call that ended now, with one of the counts being 1. Refused is set for one that was denied.
-func (b *Board) Count(c Counts, refused *Refusal) {
+// Count counts a call that ended at a time, with one of the counts being 1. Refused is set for one that was denied.
+func (b *Board) Count(at time.Time, c Counts, refused *Refusal) {
 	if b == nil {
 		return
 	}
-	n := b.now().UnixNano() / int64(slotTime)
+	n := at.UnixNano() / int64(slotTime)
 	b.mu.Lock()
 	b.total.add(c)
 	s := &b.slots[n%slots]

@@ -22,11 +22,11 @@ func TestCountsOfAMinute(t *testing.T) {
 		}
 	}
 	want(Counts{}, Counts{}, 0)
-	b.Count(Counts{Allowed: 1}, nil)
-	b.Count(Counts{Denied: 1}, &Refusal{Call: "c1"})
+	b.Count(now, Counts{Allowed: 1}, nil)
+	b.Count(now, Counts{Denied: 1}, &Refusal{Call: "c1"})
 	want(Counts{Allowed: 1, Denied: 1}, Counts{Allowed: 1, Denied: 1}, 57*time.Second)
 	now = now.Add(30 * time.Second)
-	b.Count(Counts{Approved: 1}, nil)
+	b.Count(now, Counts{Approved: 1}, nil)
 	want(Counts{Allowed: 1, Approved: 1, Denied: 1}, Counts{Allowed: 1, Approved: 1, Denied: 1}, 27*time.Second)
 	now = now.Add(27 * time.Second)
 	want(Counts{Approved: 1}, Counts{Allowed: 1, Approved: 1, Denied: 1}, 30*time.Second)
@@ -36,11 +36,11 @@ func TestCountsOfAMinute(t *testing.T) {
 		t.Errorf("the last refusal is %+v", n.Refused)
 	}
 	now = now.Add(-2 * time.Hour) // the clock was set back
-	b.Count(Counts{Allowed: 1}, nil)
+	b.Count(now, Counts{Allowed: 1}, nil)
 	want(Counts{Allowed: 1}, Counts{Allowed: 2, Approved: 1, Denied: 1}, time.Minute)
 
 	var none *Board
-	none.Count(Counts{Allowed: 1}, nil)
+	none.Count(now, Counts{Allowed: 1}, nil)
 	none.Changed()
 	if n, next := none.look(); n.Total.Sum() != 0 || !next.IsZero() {
 		t.Errorf("%+v, %v", n, next)

@@ -53,7 +53,7 @@ func (g *Guard) logStage(next exchange.Handler) exchange.Handler {
 func (g *Guard) ended(r *exchange.Request, o exchange.Outcome, took time.Duration) {
 	notes := r.Trail.Notes()
 	refused := slices.IndexFunc(notes, func(n exchange.Note) bool { return n.Denied })
-	g.count(r, o, notes, refused >= 0)
+	g.count(r, o, notes, refused >= 0, r.Trail.Begun.Add(took))
 	if g.opt.Log.Discards() {
 		return
 	}

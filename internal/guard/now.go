@@ -54,23 +54,23 @@ func (s *session) meet(r *exchange.Request) {
 }
 
 // count counts a call that ended, and keeps why it was refused. What else ended may have told who the client is.
-func (g *Guard) count(r *exchange.Request, o exchange.Outcome, notes []exchange.Note, refused bool) {
+func (g *Guard) count(r *exchange.Request, o exchange.Outcome, notes []exchange.Note, refused bool, at time.Time) {
 	b := g.opt.Board
 	switch {
 	case b == nil:
 	case refused:
 		rec := g.call(r)
-		last := approval.Refusal{Call: rec.Call, Time: g.opt.Now().UTC().Truncate(time.Millisecond), Method: rec.Method, Tool: rec.Tool, Reason: rec.Reason, Fix: rec.Fix}
+		last := approval.Refusal{Call: rec.Call, Time: at.UTC().Truncate(time.Millisecond), Method: rec.Method, Tool: rec.Tool, Reason: rec.Reason, Fix: rec.Fix}
 		if i := slices.IndexFunc(rec.Paths, func(p calllog.Path) bool { return p.Verdict == calllog.Deny }); i >= 0 {
 			last.Path = rec.Paths[i].Place()
 		}
-		b.Count(approval.Counts{Denied: 1}, &last)
+		b.Count(at, approval.Counts{Denied: 1}, &last)
 	case o.Msg == nil || !acts(r.Msg.Method()):
 		b.Changed()
 	case slices.ContainsFunc(notes, func(n exchange.Note) bool { return n.Code == codeApproved }):
-		b.Count(approval.Counts{Approved: 1}, nil)
+		b.Count(at, approval.Counts{Approved: 1}, nil)
 	default:
-		b.Count(approval.Counts{Allowed: 1}, nil)
+		b.Count(at, approval.Counts{Allowed: 1}, nil)
 	}
 }
 
