@@ -278,6 +278,33 @@ func TestSkips(t *testing.T) {
 	}
 }
 
+// TestInits holds that no regular expression is compiled when the program starts: a guard is started for every server of every
+// client, and nearly all of it needs none of them. What needs one compiles it when it is asked for (sync.OnceValue).
+func TestInits(t *testing.T) {
+	for _, p := range packages(t) {
+		if strings.HasPrefix(p.room, forTests) {
+			continue
+		}
+		for _, f := range p.files {
+			for _, d := range f.ast.Decls {
+				vars, ok := d.(*ast.GenDecl)
+				if !ok || vars.Tok != token.VAR {
+					continue
+				}
+				ast.Inspect(vars, func(n ast.Node) bool {
+					if _, later := n.(*ast.FuncLit); later {
+						return false
+					}
+					if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name == "MustCompile" {
+						t.Errorf("%s compiles a regular expression for a variable when the program starts", f.name)
+					}
+					return true
+				})
+			}
+		}
+	}
+}
+
 // TestDeadCodeIsLeftOut holds that nothing in the program finds methods by a name that it learns when it runs, as text/template
 // and html/template do. Where anything does, the linker keeps every exported method of every type, whoever uses it: that
 // was 2.7 of 20.7 MB, which are also read, mapped and searched at each start.

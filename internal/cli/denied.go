@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/exchange"
@@ -30,13 +31,27 @@ type denial struct {
 }
 
 var (
-	refusedFile = regexp.MustCompile(`(?i)\b(EACCES|EPERM)\b|permission denied|operation not permitted|Errno 1\b|Errno 13\b|os error 1(3)?\b|access( is)? denied|\bEROFS\b|read-only file system|Errno 30\b`)
-	refusedNet  = regexp.MustCompile(`(?i)\bEAFNOSUPPORT\b|address family not supported|Errno 97\b|os error 97\b`)
-	unknownHost = regexp.MustCompile(`(?:getaddrinfo (?:EAI_AGAIN|ENOTFOUND)|lookup) ([A-Za-z0-9.-]+)`)
-	noConnect   = regexp.MustCompile(`connect E(?:ACCES|PERM) (\[?[0-9A-Fa-f.:]+\]?:[0-9]+)`)
-	spawned     = regexp.MustCompile(`spawn (\S+) E(?:ACCES|PERM)|Permission denied: '([^'/]+)'|exec: "([^"]+)": permission denied|: ([\w.+-]+): Permission denied`)
-	quotedPath  = regexp.MustCompile("'(/[^'\n]*)'|\"(/[^\"\n]*)\"|`(/[^`\n]*)`")
-	barePath    = regexp.MustCompile(`(?:^|[\s(=:])(/[^\s'"` + "`" + `:;,()]+)`)
+	refusedFile = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\b(EACCES|EPERM)\b|permission denied|operation not permitted|Errno 1\b|Errno 13\b|os error 1(3)?\b|access( is)? denied|\bEROFS\b|read-only file system|Errno 30\b`)
+	})
+	refusedNet = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\bEAFNOSUPPORT\b|address family not supported|Errno 97\b|os error 97\b`)
+	})
+	unknownHost = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?:getaddrinfo (?:EAI_AGAIN|ENOTFOUND)|lookup) ([A-Za-z0-9.-]+)`)
+	})
+	noConnect = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`connect E(?:ACCES|PERM) (\[?[0-9A-Fa-f.:]+\]?:[0-9]+)`)
+	})
+	spawned = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`spawn (\S+) E(?:ACCES|PERM)|Permission denied: '([^'/]+)'|exec: "([^"]+)": permission denied|: ([\w.+-]+): Permission denied`)
+	})
+	quotedPath = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile("'(/[^'\n]*)'|\"(/[^\"\n]*)\"|`(/[^`\n]*)`")
+	})
+	barePath = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?:^|[\s(=:])(/[^\s'"` + "`" + `:;,()]+)`)
+	})
 )
 
 // unknown is the rule for files.
@@ -64,20 +79,20 @@ func (c *confinement) denials(text string) []denial {
 	network := "it may reach " + c.plan.Net.Value.String()
 	if !policy.Net.All {
 		const way = "--net HOST:PORT"
-		if refusedNet.MatchString(text) {
+		if refusedNet().MatchString(text) {
 			add(denial{what: "using the network", why: network, fix: way + ", or --allow-unix for Unix sockets"})
 		}
-		for _, m := range unknownHost.FindAllStringSubmatch(text, -1) {
+		for _, m := range unknownHost().FindAllStringSubmatch(text, -1) {
 			add(denial{what: fmt.Sprintf("looking up the host %q by itself", m[1]), why: network, fix: "--net " + guard.ShellQuote(m[1]) + ":443, or another port"})
 		}
-		for _, m := range noConnect.FindAllStringSubmatch(text, -1) {
+		for _, m := range noConnect().FindAllStringSubmatch(text, -1) {
 			add(denial{what: "connecting to " + m[1], why: network, fix: "--net " + m[1]})
 		}
 	}
-	if !refusedFile.MatchString(text) {
+	if !refusedFile().MatchString(text) {
 		return list
 	}
-	for _, m := range spawned.FindAllStringSubmatch(text, -1) {
+	for _, m := range spawned().FindAllStringSubmatch(text, -1) {
 		name := m[1] + m[2] + m[3] + m[4]
 		path := name
 		for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
@@ -91,7 +106,7 @@ func (c *confinement) denials(text string) []denial {
 		}
 	}
 	var paths []string
-	for _, re := range []*regexp.Regexp{quotedPath, barePath} {
+	for _, re := range []*regexp.Regexp{quotedPath(), barePath()} {
 		for _, m := range re.FindAllStringSubmatch(text, -1) {
 			paths = append(paths, strings.TrimRight(strings.Join(m[1:], ""), "."))
 		}
@@ -249,7 +264,7 @@ func failure(o exchange.Outcome) (string, bool) {
 			}
 		}
 	}
-	return text, refusedFile.MatchString(text) || refusedNet.MatchString(text) || unknownHost.MatchString(text)
+	return text, refusedFile().MatchString(text) || refusedNet().MatchString(text) || unknownHost().MatchString(text)
 }
 
 // withSentence adds for the model why it failed. Where that is it does not say.

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/rootbound/rootbound/internal/config"
 	"github.com/rootbound/rootbound/internal/guard"
@@ -111,7 +112,7 @@ func (p *proposal) file(c *confinement, set roots.Set, a sandbox.Access) {
 	switch dir, _ := filepath.Split(a.Path); {
 	case a.Use == sandbox.Runs, a.Use == sandbox.Connects, a.Use == sandbox.Listens, a.Use == sandbox.Sockets:
 	case filepath.Base(a.Path) == "__pycache__": // Python does without
-	case inProcess.MatchString(a.Path):
+	case inProcess().MatchString(a.Path):
 		p.leave("%s %s %s, where other processes are", short(a.Program), a.Use, a.Path)
 	case a.Use == sandbox.Lists && (roots.Broad(a.Path) || dir == "/" || slices.ContainsFunc(p.rules, func(r sandbox.Rule) bool { return beneath(r.Path, a.Path) })):
 		p.leave("%s lists %s; to allow that would open all that is in it", short(a.Program), a.Path)
@@ -127,7 +128,9 @@ func (p *proposal) file(c *confinement, set roots.Set, a sandbox.Access) {
 }
 
 // inProcess matches the directory of processes, and what is in one of them.
-var inProcess = regexp.MustCompile(`^/proc(/[0-9]+(/.*)?)?$`)
+var inProcess = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^/proc(/[0-9]+(/.*)?)?$`)
+})
 
 // ours says what of ours or of clients is at a path or beneath it, or nothing.
 func (c *confinement) ours(path string) string {

@@ -53,7 +53,9 @@ func ParseNet(s string) (Net, error) {
 	return Net{Hosts: hosts}, nil
 }
 
-var netSchema = schema{"oneOf": []any{schema{"enum": []string{"none", "all"}}, stringList}}
+func netSchema() part {
+	return part{"oneOf": []any{part{"enum": []string{"none", "all"}}, stringList()}}
+}
 
 func (d *decoder) net(v *splice.Value) Setting[Net] {
 	if v.Kind == splice.ArrayKind {

@@ -176,7 +176,7 @@ func Parse(path string, text []byte) (*File, error) {
 	if d.want(root, splice.ObjectKind) {
 		switch f.form = formOf(f.doc); f.form {
 		case ours:
-			decode(d, root, fileKeys, f)
+			decode(d, root, fileKeys(), f)
 		default:
 			d.clientFile(root)
 		}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"path/filepath"
+	"sync"
 
 	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/splice"
@@ -19,16 +20,24 @@ type key[T any] struct {
 	read     func(d *decoder, v *splice.Value, to *T)
 }
 
-// schema is a part of a JSON Schema.
-type schema map[string]any
+// schema makes a part of a JSON Schema. It is made when it is asked for: each start of the program would wait for it.
+type schema func() part
 
-var (
-	aString    = schema{"type": "string"}
-	aBool      = schema{"type": "boolean"}
-	aNumber    = schema{"type": "integer", "minimum": 1}
-	stringList = schema{"type": "array", "items": aString}
-	stringMap  = schema{"type": "object", "additionalProperties": aString}
-)
+// part is a part of a JSON Schema.
+type part map[string]any
+
+func aString() part    { return part{"type": "string"} }
+func aURI() part       { return part{"type": "string", "format": "uri"} }
+func aBool() part      { return part{"type": "boolean"} }
+func aNumber() part    { return part{"type": "integer", "minimum": 1} }
+func stringList() part { return part{"type": "array", "items": aString()} }
+func stringMap() part  { return part{"type": "object", "additionalProperties": aString()} }
+func onlyTrue() part   { return part{"const": true} }
+
+func arrayOf(s schema) schema { return func() part { return part{"type": "array", "items": s()} } }
+func mapOf(s schema) schema {
+	return func() part { return part{"type": "object", "additionalProperties": s()} }
+}
 
 // words are the values of a setting that has a few.
 type words[T comparable] []struct {
@@ -53,7 +62,7 @@ func (w words[T]) list() []string {
 	return list
 }
 
-func (w words[T]) schema() schema { return schema{"enum": w.list()} }
+func (w words[T]) schema() part { return part{"enum": w.list()} }
 
 // value returns what a word stands for.
 func (w words[T]) value(s string) (T, bool) {
@@ -75,10 +84,11 @@ func word[T comparable](w words[T], v T) string {
 	return ""
 }
 
-var fileKeys, serverKeys = tables()
+func fileKeys() []key[File]     { f, _ := tables(); return f }
+func serverKeys() []key[Server] { _, s := tables(); return s }
 
 // tables makes the keys of the two tables that have the settings in them.
-func tables() ([]key[File], []key[Server]) {
+var tables = sync.OnceValues(func() ([]key[File], []key[Server]) {
 	file := append([]key[File]{
 		{"$schema", "The schema of the file, for editors. It means nothing here.", false, aString,
 			func(d *decoder, v *splice.Value, _ *File) { d.text(v) }},
@@ -86,7 +96,7 @@ func tables() ([]key[File], []key[Server]) {
 			func(d *decoder, v *splice.Value, f *File) { f.Active = d.text(v) }},
 		{"log", "Where the log goes and what is in it.", true, object(logKeys),
 			func(d *decoder, v *splice.Value, f *File) { decode(d, v, logKeys, &f.Log) }},
-		{"rule", "What becomes of which calls.", false, schema{"type": "array", "items": ruleSchema()},
+		{"rule", "What becomes of which calls.", false, arrayOf(ruleSchema),
 			func(d *decoder, v *splice.Value, f *File) { f.Rules = d.rules(v) }},
 	}, lift(settingKeys, func(f *File) *Settings { return &f.Settings })...)
 	server := append([]key[Server]{
@@ -98,12 +108,12 @@ func tables() ([]key[File], []key[Server]) {
 			func(d *decoder, v *splice.Value, s *Server) { s.Env = d.textMap(v) }},
 		{"cwd", "The directory it starts in.", true, aString,
 			func(d *decoder, v *splice.Value, s *Server) { s.Cwd = d.text(v) }},
-		{"url", "Where the server is, if it is not started: https://… or http://….", true, schema{"type": "string", "format": "uri"},
+		{"url", "Where the server is, if it is not started: https://… or http://….", true, aURI,
 			func(d *decoder, v *splice.Value, s *Server) { s.URL = d.url(v) }},
 		{"headers", "Headers for a server with a URL. ${env:NAME} and ${file:PATH} in a value are filled in.", true, stringMap,
 			func(d *decoder, v *splice.Value, s *Server) { s.Headers = d.headers(v) }},
 		{"tool", "Exceptions for the arguments of its tools and prompts, by name; \"*\" is all of them.", false,
-			schema{"type": "object", "additionalProperties": object(toolKeys)},
+			mapOf(object(toolKeys)),
 			func(d *decoder, v *splice.Value, s *Server) {
 				if d.want(v, splice.ObjectKind) {
 					s.Tools = map[string]Tool{}
@@ -116,7 +126,7 @@ func tables() ([]key[File], []key[Server]) {
 			}},
 	}, lift(settingKeys, func(s *Server) *Settings { return &s.Settings })...)
 	file = append(file, key[File]{"server", "The servers, by name.", false,
-		schema{"type": "object", "additionalProperties": object(server)},
+		mapOf(object(server)),
 		func(d *decoder, v *splice.Value, f *File) {
 			if d.want(v, splice.ObjectKind) {
 				for _, m := range v.Members {
@@ -128,18 +138,18 @@ func tables() ([]key[File], []key[Server]) {
 			}
 		}})
 	return file, server
-}
+})
 
 var settingKeys = []key[Settings]{
-	{"roots", "The directories the server is held to.", false, schema{"type": "array", "items": rootSchema()},
+	{"roots", "The directories the server is held to.", false, arrayOf(rootSchema),
 		func(d *decoder, v *splice.Value, s *Settings) { s.Roots = d.roots(v) }},
-	{"client_roots", "What the client's own list of roots counts for.", false, clientRootsWords.schema(),
+	{"client_roots", "What the client's own list of roots counts for.", false, clientRootsWords.schema,
 		func(d *decoder, v *splice.Value, s *Settings) { s.ClientRoots = enum(d, v, clientRootsWords) }},
 	{"list_changed", "Whether the server is told that roots may change, and that they did.", false, aBool,
 		func(d *decoder, v *splice.Value, s *Settings) { s.ListChanged = d.bool(v) }},
-	{"on_change", "What happens to a server that only knows its arguments when the roots change.", false, onChangeWords.schema(),
+	{"on_change", "What happens to a server that only knows its arguments when the roots change.", false, onChangeWords.schema,
 		func(d *decoder, v *splice.Value, s *Settings) { s.OnChange = enum(d, v, onChangeWords) }},
-	{"paths", "What the paths in its calls are: of this disk, or of somewhere else.", false, pathsWords.schema(),
+	{"paths", "What the paths in its calls are: of this disk, or of somewhere else.", false, pathsWords.schema,
 		func(d *decoder, v *splice.Value, s *Settings) { s.Paths = enum(d, v, pathsWords) }},
 	{"allow_broad", "Whether a root may be a home directory or the top of a disk.", true, aBool,
 		func(d *decoder, v *splice.Value, s *Settings) { s.AllowBroad = d.bool(v) }},
@@ -149,9 +159,9 @@ var settingKeys = []key[Settings]{
 		func(d *decoder, v *splice.Value, s *Settings) { s.RemoteRoots = d.remotePaths(v) }},
 	{"forward_authorization", "Whether a server with a URL gets the Authorization that clients of ours send.", true, aBool,
 		func(d *decoder, v *splice.Value, s *Settings) { s.ForwardAuthorization = d.bool(v) }},
-	{"server_protocol", "Which revisions are spoken with the server: auto, those of one era, or one.", true, schema{"enum": ProtocolWords},
+	{"server_protocol", "Which revisions are spoken with the server: auto, those of one era, or one.", true, protocolSchema,
 		func(d *decoder, v *splice.Value, s *Settings) { s.ServerProtocol = d.protocol(v) }},
-	{"client_protocol", "Which revisions are spoken with the client: auto, those of one era, or one.", true, schema{"enum": ProtocolWords},
+	{"client_protocol", "Which revisions are spoken with the client: auto, those of one era, or one.", true, protocolSchema,
 		func(d *decoder, v *splice.Value, s *Settings) { s.ClientProtocol = d.protocol(v) }},
 	{"strict_protocol", "Whether what the protocol does not allow is refused where it is usually borne.", false, aBool,
 		func(d *decoder, v *splice.Value, s *Settings) { s.StrictProtocol = d.bool(v) }},
@@ -169,14 +179,14 @@ var settingKeys = []key[Settings]{
 		func(d *decoder, v *splice.Value, s *Settings) { s.AllowEnv = d.texts(v) }},
 	{"allow_unix", "Whether a confined server may use Unix sockets.", true, aBool,
 		func(d *decoder, v *splice.Value, s *Settings) { s.AllowUnix = d.bool(v) }},
-	{"results", "What is done about what is found in the answers of the server.", false, object(resultsKeys),
-		func(d *decoder, v *splice.Value, s *Settings) { decode(d, v, resultsKeys, &s.Results) }},
+	{"results", "What is done about what is found in the answers of the server.", false, resultsSchema,
+		func(d *decoder, v *splice.Value, s *Settings) { decode(d, v, resultsKeys(), &s.Results) }},
 	{"approval", "How a person is asked.", false, object(approvalKeys),
 		func(d *decoder, v *splice.Value, s *Settings) { decode(d, v, approvalKeys, &s.Approval) }},
-	{"ask", "Who asks a person: auto, client, always; or deny, where nobody does.", false, askWords.schema(),
+	{"ask", "Who asks a person: auto, client, always; or deny, where nobody does.", false, askWords.schema,
 		func(d *decoder, v *splice.Value, s *Settings) { s.Ask = enum(d, v, askWords) }},
-	{"preset", "Which rules are looked at last: readonly, cautious, standard, or boundary.", false, presetWords.schema(),
-		func(d *decoder, v *splice.Value, s *Settings) { s.Preset = enum(d, v, presetWords) }},
+	{"preset", "Which rules are looked at last: readonly, cautious, standard, or boundary.", false, presetSchema,
+		func(d *decoder, v *splice.Value, s *Settings) { s.Preset = enum(d, v, presetWords()) }},
 	{"trust_annotations", "Whether it is believed what the server says that its tools do.", true, aBool,
 		func(d *decoder, v *splice.Value, s *Settings) { s.TrustAnnotations = d.bool(v) }},
 	{"publish_annotations", "Whether the client is told what is believed of tools, in the place of what the server says.", false, aBool,
@@ -194,11 +204,11 @@ var settingKeys = []key[Settings]{
 var rootKeys = []key[Root]{
 	{"path", "The directory, or a file. A relative path starts at this file's directory, ~/ at the home directory.", false, aString,
 		func(d *decoder, v *splice.Value, r *Root) { r.Path = d.text(v).Value }},
-	{"uri", "The same as a file URI.", false, schema{"type": "string", "format": "uri"},
+	{"uri", "The same as a file URI.", false, aURI,
 		func(d *decoder, v *splice.Value, r *Root) { r.Path = d.uri(v) }},
 	{"name", "A name, for people and for {root:NAME}.", false, aString,
 		func(d *decoder, v *splice.Value, r *Root) { r.Name = d.text(v).Value }},
-	{"access", "What may be done in it: rw (the default), ro, or no-delete.", false, accessWords.schema(),
+	{"access", "What may be done in it: rw (the default), ro, or no-delete.", false, accessWords.schema,
 		func(d *decoder, v *splice.Value, r *Root) { r.Access = enum(d, v, accessWords).Value }},
 	{"pin", "Whether it stays when the client's list leaves it out.", false, aBool,
 		func(d *decoder, v *splice.Value, r *Root) { r.Pin = d.bool(v).Value }},
@@ -211,7 +221,7 @@ var toolKeys = []key[Tool]{
 		func(d *decoder, v *splice.Value, t *Tool) { t.NotPaths = d.texts(v) }},
 	{"defaults", "What is filled in for missing arguments.", true, stringMap,
 		func(d *decoder, v *splice.Value, t *Tool) { t.Defaults = d.textMap(v) }},
-	{"effect", "What it does at most: read, write, or delete.", true, knownEffects.schema(),
+	{"effect", "What it does at most: read, write, or delete.", true, knownEffects.schema,
 		func(d *decoder, v *splice.Value, t *Tool) { t.Effect = enum(d, v, knownEffects) }},
 }
 

@@ -202,7 +202,7 @@ func projectFaults(f *File) []error {
 		return faults
 	}
 	root := f.doc.Root()
-	operatorKeys(f, root, fileKeys, refuse)
+	operatorKeys(f, root, fileKeys(), refuse)
 	approvalTable := func(v *splice.Value) {
 		if t, ok := v.Get("approval"); ok {
 			operatorKeys(f, t, approvalKeys, refuse)
@@ -221,7 +221,7 @@ func projectFaults(f *File) []error {
 	}
 	if servers, ok := root.Get("server"); ok {
 		for _, s := range servers.Members {
-			operatorKeys(f, s.Value, serverKeys, refuse)
+			operatorKeys(f, s.Value, serverKeys(), refuse)
 			approvalTable(s.Value)
 			if tools, ok := s.Value.Get("tool"); ok {
 				for _, t := range tools.Members {

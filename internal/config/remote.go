@@ -17,6 +17,8 @@ import (
 // ProtocolWords are the values of server_protocol and client_protocol.
 var ProtocolWords = []string{"auto", "legacy", "modern", "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
 
+func protocolSchema() part { return part{"enum": ProtocolWords} }
+
 // Remote is where a server is that Rootbound does not start.
 type Remote struct {
 	// URL is its endpoint, not Given for a server that is started.

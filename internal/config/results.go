@@ -1,6 +1,8 @@
 package config
 
 import (
+	"sync"
+
 	"github.com/rootbound/rootbound/internal/results"
 	"github.com/rootbound/rootbound/internal/splice"
 )
@@ -48,7 +50,7 @@ func actionWords(c results.Check) words[results.Action] {
 	return w
 }
 
-var resultsKeys = func() []key[Results] {
+var resultsKeys = sync.OnceValue(func() []key[Results] {
 	docs := [results.Count]string{
 		"An answer that is too large, too deep or of too many parts.",
 		"A resource, or a link to one, that is a file outside the roots.",
@@ -61,7 +63,7 @@ var resultsKeys = func() []key[Results] {
 	var keys []key[Results]
 	for _, c := range results.Checks() {
 		w := actionWords(c)
-		keys = append(keys, key[Results]{c.String(), docs[c], false, w.schema(),
+		keys = append(keys, key[Results]{c.String(), docs[c], false, w.schema,
 			func(d *decoder, v *splice.Value, r *Results) { r.Actions[c] = enum(d, v, w) }})
 	}
 	return append(keys,
@@ -72,7 +74,9 @@ var resultsKeys = func() []key[Results] {
 		key[Results]{"max_parts", "How many parts an answer may have.", false, aNumber,
 			func(d *decoder, v *splice.Value, r *Results) { r.MaxParts = d.number(v) }},
 	)
-}()
+})
+
+func resultsSchema() part { return object(resultsKeys())() }
 
 // results resolves what is done about answers: a project's file makes it stricter only.
 func (r *resolver) results() {

@@ -40,19 +40,19 @@ func AskModes() []string { return askWords.list() }
 
 // oneOrMore is the schema of a value that may also be a list of such.
 func oneOrMore(s schema) schema {
-	return schema{"oneOf": []any{s, schema{"type": "array", "items": s, "minItems": 1}}}
+	return func() part { return part{"oneOf": []any{s(), part{"type": "array", "items": s(), "minItems": 1}}} }
 }
 
 var ruleKeys = []key[Rule]{
 	{"match", "Which calls the rule is for. What is left out is anything.", false, object(matchKeys),
 		func(d *decoder, v *splice.Value, r *Rule) { decode(d, v, matchKeys, r) }},
-	{"verdict", "What becomes of them: deny, ask, or allow.", false, verdictWords.schema(),
+	{"verdict", "What becomes of them: deny, ask, or allow.", false, verdictWords.schema,
 		func(d *decoder, v *splice.Value, r *Rule) { r.Verdict = enum(d, v, verdictWords).Value }},
 	{"reason", "A sentence that is told to the model and the person.", false, aString,
 		func(d *decoder, v *splice.Value, r *Rule) { r.Reason = strings.TrimRight(d.text(v).Value, ". ") }},
-	{"remember", "What a yes of a person is good for at most: never, call, root, or tool.", true, rememberWords.schema(),
+	{"remember", "What a yes of a person is good for at most: never, call, root, or tool.", true, rememberWords.schema,
 		func(d *decoder, v *splice.Value, r *Rule) { r.Remember = enum(d, v, rememberWords).Value }},
-	{"default", "Whether it is looked at last, in the place of the usual defaults.", true, schema{"const": true},
+	{"default", "Whether it is looked at last, in the place of the usual defaults.", true, onlyTrue,
 		func(d *decoder, v *splice.Value, r *Rule) { r.Default = d.yes(v) }},
 }
 
@@ -61,7 +61,7 @@ var matchKeys = []key[Rule]{
 		func(d *decoder, v *splice.Value, r *Rule) { r.Server = d.some(v) }},
 	{"tool", "What the name of the tool is like: * stands for any characters, ? for one.", false, aString,
 		func(d *decoder, v *splice.Value, r *Rule) { r.Tool = policy.Glob(d.some(v)) }},
-	{"effect", "What is known of what the tool does: read, write, delete, or unknown; or a list of these.", false, oneOrMore(effectWords.schema()),
+	{"effect", "What is known of what the tool does: read, write, delete, or unknown; or a list of these.", false, oneOrMore(effectWords.schema),
 		func(d *decoder, v *splice.Value, r *Rule) {
 			for _, v := range d.several(v) {
 				if e := enum(d, v, effectWords); e.Given() {
@@ -69,7 +69,7 @@ var matchKeys = []key[Rule]{
 				}
 			}
 		}},
-	{"args", "What its arguments are, by name.", false, schema{"type": "object", "additionalProperties": predicateSchema()},
+	{"args", "What its arguments are, by name.", false, mapOf(predicateSchema),
 		func(d *decoder, v *splice.Value, r *Rule) { d.args(v, r) }},
 }
 
@@ -103,7 +103,7 @@ var predicateKeys = []key[policy.Predicate]{
 				}
 			}
 		}},
-	{"one_of", "It is one of these.", false, schema{"type": "array", "minItems": 1, "items": schema{"type": []string{"string", "number", "boolean"}}},
+	{"one_of", "It is one of these.", false, someValues,
 		func(d *decoder, v *splice.Value, p *policy.Predicate) {
 			if !d.want(v, splice.ArrayKind) {
 				return
@@ -127,7 +127,7 @@ var predicateKeys = []key[policy.Predicate]{
 				d.check(v, err)
 			}
 		}},
-	{"max_bytes", "It is not longer than this.", false, schema{"type": "integer", "minimum": 0},
+	{"max_bytes", "It is not longer than this.", false, aSize,
 		func(d *decoder, v *splice.Value, p *policy.Predicate) {
 			n := 0
 			if d.want(v, splice.NumberKind) && v.Text != "0" {
@@ -137,16 +137,22 @@ var predicateKeys = []key[policy.Predicate]{
 		}},
 }
 
-func predicateSchema() schema {
-	s := object(argKeys)
+func aSize() part { return part{"type": "integer", "minimum": 0} }
+
+func someValues() part {
+	return part{"type": "array", "minItems": 1, "items": part{"type": []string{"string", "number", "boolean"}}}
+}
+
+func predicateSchema() part {
+	s := object(argKeys)()
 	s["minProperties"] = 1
 	return s
 }
 
 var argKeys = append([]key[policy.Predicate]{
-	{"absent", "There is no such argument.", false, schema{"const": true},
+	{"absent", "There is no such argument.", false, onlyTrue,
 		func(d *decoder, v *splice.Value, p *policy.Predicate) { p.Absent = d.yes(v) }},
-	{"any", "There is one, whatever it is.", false, schema{"const": true},
+	{"any", "There is one, whatever it is.", false, onlyTrue,
 		func(d *decoder, v *splice.Value, p *policy.Predicate) { p.Any = d.yes(v) }},
 	{"not", "What it must not be.", false, object(predicateKeys),
 		func(d *decoder, v *splice.Value, p *policy.Predicate) {
@@ -185,8 +191,8 @@ func (d *decoder) args(v *splice.Value, r *Rule) {
 	}
 }
 
-func ruleSchema() schema {
-	s := object(ruleKeys)
+func ruleSchema() part {
+	s := object(ruleKeys)()
 	s["required"] = []string{"match", "verdict"}
 	return s
 }
@@ -303,13 +309,15 @@ var presetFiles embed.FS
 // presets are from the strictest on.
 var presets = []string{"readonly", "cautious", "standard", "boundary"}
 
-var presetWords = func() words[string] {
+func presetWords() words[string] {
 	var w words[string]
 	for _, name := range presets {
 		w = append(w, struct{ word, value string }{name, name})
 	}
 	return w
-}()
+}
+
+func presetSchema() part { return presetWords().schema() }
 
 // Presets are the names of the presets, from the strictest on.
 func Presets() []string { return slices.Clone(presets) }

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/rootbound/rootbound/internal/clientconf"
@@ -143,10 +144,12 @@ func tilde(s string) (rest string, ok bool) {
 	return "", false
 }
 
-var drive = regexp.MustCompile(`^[A-Za-z]:([\\/]|$)`)
+var drive = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z]:([\\/]|$)`)
+})
 
 // ofWindows reports whether a path is written as Windows has it.
-func ofWindows(s string) bool { return drive.MatchString(s) || strings.HasPrefix(s, `\\`) }
+func ofWindows(s string) bool { return drive().MatchString(s) || strings.HasPrefix(s, `\\`) }
 
 // absolute reports whether a path begins at a top, of either kind of system.
 func absolute(s string) bool { return strings.HasPrefix(s, "/") || ofWindows(s) }
@@ -319,7 +322,7 @@ func (x *examiner) directories(e *entry) {
 	}
 	if program := launch.ProgramName(e.command.Path); program == "wsl" {
 		for _, a := range e.Args {
-			if drive.MatchString(a.Text) {
+			if drive().MatchString(a.Text) {
 				x.findIn("ROOT-WSL", e, a.Pos, fmt.Sprintf("The server runs inside WSL, and %s is a path of Windows.", word(a.Text)),
 					fmt.Sprintf("Write %s.", word("/mnt/"+strings.ToLower(a.Text[:1])+strings.ReplaceAll(a.Text[2:], `\`, "/"))))
 			}
@@ -378,14 +381,16 @@ var keys = map[string]string{
 	"AppData": "where programs keep their configuration and keys",
 }
 
-var homesOfWindows = regexp.MustCompile(`(?i)^[a-z]:[\\/]+(users|documents and settings)([\\/]+[^\\/]+)?[\\/]*$`)
+var homesOfWindows = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^[a-z]:[\\/]+(users|documents and settings)([\\/]+[^\\/]+)?[\\/]*$`)
+})
 
 // broad says what a directory is that is too wide, or "".
 func (x *examiner) broad(dir string) string {
 	switch {
-	case strings.Trim(dir, `/\`) == "" || drive.MatchString(dir) && strings.Trim(dir[2:], `/\`) == "":
+	case strings.Trim(dir, `/\`) == "" || drive().MatchString(dir) && strings.Trim(dir[2:], `/\`) == "":
 		return "the whole disk"
-	case homesOfWindows.MatchString(dir):
+	case homesOfWindows().MatchString(dir):
 		return "a home directory, or holds them"
 	case ofWindows(dir) && x.m.Host.OS != "windows":
 		return ""
@@ -408,13 +413,15 @@ func (x *examiner) broad(dir string) string {
 			}
 		}
 	}
-	if !x.m.Alone && roots.Broad(clean) || x.m.Alone && homesOfUnix.MatchString(clean) {
+	if !x.m.Alone && roots.Broad(clean) || x.m.Alone && homesOfUnix().MatchString(clean) {
 		return "a home directory, or holds them"
 	}
 	return ""
 }
 
-var homesOfUnix = regexp.MustCompile(`^/(home|Users|var/home|usr/home|export/home)(/[^/]+)?$|^/root$`)
+var homesOfUnix = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^/(home|Users|var/home|usr/home|export/home)(/[^/]+)?$|^/root$`)
+})
 
 // ownDirectories are those of clients in a home.
 var ownDirectories = []string{

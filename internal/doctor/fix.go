@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/rootbound/rootbound/internal/calllog"
@@ -271,7 +272,9 @@ func replaceWhole(p splice.Pos, old, with string) mend {
 // renameKey writes another key.
 func renameKey(p splice.Pos, old, with string) mend { return replaceWhole(p, old, with) }
 
-var windowsPath = regexp.MustCompile(`^(?:[A-Za-z]:\\|\\)`)
+var windowsPath = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:[A-Za-z]:\\|\\)`)
+})
 
 // doubleBackslashes doubles the single backslashes of the text that the place is in, if that is a path of Windows.
 func doubleBackslashes(p splice.Pos) mend {
@@ -300,7 +303,7 @@ func doubleBackslashes(p splice.Pos) mend {
 				continue
 			}
 			inner := text[i+1 : end]
-			if !windowsPath.Match(inner) {
+			if !windowsPath().Match(inner) {
 				return nil, errMoved
 			}
 			single := bytes.ReplaceAll(inner, []byte(`\\`), []byte(`\`))

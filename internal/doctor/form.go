@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/rootbound/rootbound/internal/clientconf"
 	"github.com/rootbound/rootbound/internal/splice"
@@ -279,12 +280,14 @@ func (x *examiner) hasForeign(e *entry, own clientconf.Entry) bool {
 	return false
 }
 
-var codexName = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+var codexName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+})
 
 // name judges the name of a server.
 func (x *examiner) name(e *entry) {
 	switch {
-	case e.client.ID == "codex" && !codexName.MatchString(e.Name):
+	case e.client.ID == "codex" && !codexName().MatchString(e.Name):
 		x.findIn("NAME-CHARSET", e, e.Pos, fmt.Sprintf("Codex takes letters, digits, _ and - in a name, and this one is %s.", word(e.Name)),
 			fmt.Sprintf("Write %s.", word(regexp.MustCompile(`[^a-zA-Z0-9_-]+`).ReplaceAllString(e.Name, "-"))))
 	case e.client.ID == "gemini-cli" && strings.Contains(e.Name, "_"):

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/rootbound/rootbound/internal/clientconf"
 	"github.com/rootbound/rootbound/internal/splice"
@@ -127,7 +128,9 @@ type oddity struct {
 	at               splice.Pos
 }
 
-var leadingZero = regexp.MustCompile(`^[-+]?0[0-9]+$`)
+var leadingZero = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[-+]?0[0-9]+$`)
+})
 
 // oddities finds them in an entry.
 func oddities(entry *splice.Value) []oddity {
@@ -153,7 +156,7 @@ func oddities(entry *splice.Value) []oddity {
 			list = append(list, oddity{"a bare ~", "nothing at all, and no home directory", "Write the whole path, in quotes.", v.Pos})
 		case v.Kind == splice.StringKind && slices.Contains([]string{"yes", "no", "on", "off", "y", "n"}, strings.ToLower(v.Text)):
 			list = append(list, oddity{word(v.Text), "a text by version 1.2 and true or false by version 1.1", "Write true or false, or put the text in quotes.", v.Pos})
-		case v.Kind == splice.NumberKind && leadingZero.MatchString(v.Text):
+		case v.Kind == splice.NumberKind && leadingZero().MatchString(v.Text):
 			list = append(list, oddity{"a number that begins with 0, " + v.Text + ",", "octal by version 1.1", "Write it without the 0.", v.Pos})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/clientconf"
@@ -142,7 +143,9 @@ func (x *examiner) guard(e *entry) {
 	x.findIn("WRAP-DEAD", e, pos, fmt.Sprintf("The server is started by %s, which is not there.", word(path)), fix, mending(m))
 }
 
-var repository = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+(@[A-Za-z0-9._-]+)?$`)
+var repository = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+(@[A-Za-z0-9._-]+)?$`)
+})
 
 // packageOf judges the package that an entry runs.
 func (x *examiner) packageOf(e *entry) {
@@ -154,7 +157,7 @@ func (x *examiner) packageOf(e *entry) {
 	if t.Spec != "" && t.SpecAt >= 0 && t.SpecAt < len(e.Args) {
 		pos = e.Args[t.SpecAt].Pos
 	}
-	if t.Name == "" && repository.MatchString(t.Spec) && npmRunner(e.command) {
+	if t.Name == "" && repository().MatchString(t.Spec) && npmRunner(e.command) {
 		text := e.Args[t.SpecAt].Text
 		x.findIn("PKG-SCOPE", e, pos, fmt.Sprintf("The package is written %s.", word(t.Spec)), fmt.Sprintf("Write %s.", word("@"+t.Spec)),
 			mending(replaceIn(pos, len(text)-len(t.Spec), len(text)-len(t.Spec), "@")))
@@ -198,14 +201,16 @@ func npmRunner(c launch.Command) bool {
 	return false
 }
 
-var versionNumber = regexp.MustCompile(`^v?[0-9]+(\.[0-9]+)*([-+][0-9A-Za-z.-]+)?$`)
+var versionNumber = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^v?[0-9]+(\.[0-9]+)*([-+][0-9A-Za-z.-]+)?$`)
+})
 
 // exactVersion returns the one version that a command asks for. A digest of an image is one.
 func exactVersion(t launch.Target) (string, bool) {
 	if strings.HasPrefix(t.Version, "sha256:") {
 		return t.Version, true
 	}
-	return t.Version, versionNumber.MatchString(t.Version) && (t.Registry != launch.NPM || strings.Count(t.Version, ".") > 1)
+	return t.Version, versionNumber().MatchString(t.Version) && (t.Registry != launch.NPM || strings.Count(t.Version, ".") > 1)
 }
 
 // cached returns the versions that npx has of a package.

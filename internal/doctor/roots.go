@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/clientconf"
@@ -96,7 +97,7 @@ func rootPaths(list *splice.Value) []string {
 	for _, item := range items(list) {
 		text, _ := rootText(item)
 		if path, err := roots.ParseURI(text); err == nil {
-			if strings.HasPrefix(path, "/") && drive.MatchString(path[1:]) { // of Windows, read on another system
+			if strings.HasPrefix(path, "/") && drive().MatchString(path[1:]) { // of Windows, read on another system
 				path = path[1:]
 			}
 			paths = append(paths, path)
@@ -120,7 +121,9 @@ func rootText(item *splice.Value) (string, splice.Pos) {
 	return "", item.Pos
 }
 
-var doubleSlashDrive = regexp.MustCompile(`^file://[A-Za-z]:`)
+var doubleSlashDrive = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^file://[A-Za-z]:`)
+})
 
 // rootURIs judges the URIs and the names of a list of roots.
 func (x *examiner) rootURIs(e *entry, list *splice.Value) {
@@ -153,7 +156,7 @@ func judgeURIs(list *splice.Value) []badURI {
 			continue
 		}
 		_, err := roots.StrictURI(text)
-		if doubleSlashDrive.MatchString(text) || drive.MatchString(text) {
+		if doubleSlashDrive().MatchString(text) || drive().MatchString(text) {
 			err = errDrive
 		}
 		if err == nil {
@@ -173,9 +176,9 @@ var errDrive = errors.New("the drive stands where a host does")
 
 func reasonOf(text string, err error) string {
 	switch {
-	case doubleSlashDrive.MatchString(text):
+	case doubleSlashDrive().MatchString(text):
 		return "the drive stands where a host does"
-	case drive.MatchString(text) || !strings.Contains(text, ":") && absolute(text):
+	case drive().MatchString(text) || !strings.Contains(text, ":") && absolute(text):
 		return "it is a bare path"
 	case strings.HasPrefix(text, "file:/") && !strings.HasPrefix(text, "file://"):
 		return "it has one slash"
@@ -195,7 +198,7 @@ func rightURI(text string) string {
 	if rest, ok := strings.CutPrefix(text, "file:"); ok {
 		trimmed := strings.TrimLeft(rest, "/")
 		switch slashes := len(rest) - len(trimmed); {
-		case drive.MatchString(trimmed):
+		case drive().MatchString(trimmed):
 			path = trimmed
 		case slashes == 2: // a host, perhaps: nobody can tell
 			return ""

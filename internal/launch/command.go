@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Command is a command line as it is configured.
@@ -397,23 +398,31 @@ func ProgramName(s string) string {
 	if ext := strings.ToLower(path.Ext(name)); ext == ".exe" || ext == ".cmd" || ext == ".bat" || ext == ".ps1" {
 		name = strings.ToLower(name[:len(name)-len(ext)])
 	}
-	if pythonName.MatchString(name) {
+	if pythonName().MatchString(name) {
 		return "python3"
 	}
 	return name
 }
 
 var (
-	pythonName = regexp.MustCompile(`^python[0-9.]*$`)
-	npmSpec    = regexp.MustCompile(`^((?:@[^/@:]+/)?[^/@:.][^/@:]*)(?:@([^/:]*))?$`)
-	pypiSpecRE = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?(?:(?:==|@)([^/:]*))?$`)
-	pypiRuns   = regexp.MustCompile(`[-_.]+`)
+	pythonName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^python[0-9.]*$`)
+	})
+	npmSpec = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^((?:@[^/@:]+/)?[^/@:.][^/@:]*)(?:@([^/:]*))?$`)
+	})
+	pypiSpecRE = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?(?:(?:==|@)([^/:]*))?$`)
+	})
+	pypiRuns = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`[-_.]+`)
+	})
 )
 
 // npmName splits what npm calls a package spec. What is not a package of the registry (a path, a URL, owner/repository)
 // has no name.
 func npmName(spec string) (name, version string, ok bool) {
-	m := npmSpec.FindStringSubmatch(spec)
+	m := npmSpec().FindStringSubmatch(spec)
 	if m == nil {
 		return "", "", false
 	}
@@ -421,7 +430,7 @@ func npmName(spec string) (name, version string, ok bool) {
 }
 
 func pypiSpec(spec string) (name, version string, ok bool) {
-	m := pypiSpecRE.FindStringSubmatch(spec)
+	m := pypiSpecRE().FindStringSubmatch(spec)
 	if m == nil {
 		return "", "", false
 	}
@@ -430,7 +439,7 @@ func pypiSpec(spec string) (name, version string, ok bool) {
 
 // pypiName returns the one form of the many in which a Python package can be named.
 func pypiName(s string) string {
-	return strings.ToLower(pypiRuns.ReplaceAllString(s, "-"))
+	return strings.ToLower(pypiRuns().ReplaceAllString(s, "-"))
 }
 
 // moduleName returns the package that a module is expected to come from.

@@ -7,12 +7,15 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/rootbound/rootbound/roots"
 )
 
 // placeholder finds {roots}, {root} and {root:NAME}, and the same in double braces, which stand for themselves.
-var placeholder = regexp.MustCompile(`\{\{root(?:s|:[^{}]*)?\}\}|\{root(?:s|:[^{}]*)?\}`)
+var placeholder = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\{\{root(?:s|:[^{}]*)?\}\}|\{root(?:s|:[^{}]*)?\}`)
+})
 
 // UsesRoots reports whether a placeholder is in the command, so that it changes when the roots do.
 func (c Command) UsesRoots() bool {
@@ -22,7 +25,7 @@ func (c Command) UsesRoots() bool {
 
 // HasPlaceholder reports whether there is something to fill in s.
 func HasPlaceholder(s string) bool {
-	return slices.ContainsFunc(placeholder.FindAllString(s, -1), func(m string) bool { return m[1] != '{' })
+	return slices.ContainsFunc(placeholder().FindAllString(s, -1), func(m string) bool { return m[1] != '{' })
 }
 
 // Fill returns the command with the roots of s in the places of its placeholders:
@@ -97,7 +100,7 @@ func written(d roots.Dir) string {
 }
 
 func (f *filler) text(s string) string {
-	return placeholder.ReplaceAllStringFunc(s, func(m string) string {
+	return placeholder().ReplaceAllStringFunc(s, func(m string) string {
 		switch name, named := strings.CutPrefix(m, "{root:"); {
 		case strings.HasPrefix(m, "{{"):
 			return m[1 : len(m)-1]

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // pythonStarter is the file that starts what is installed beside it: its first argument is the entry, "module:function",
@@ -46,11 +47,13 @@ func plainly(words []string) bool {
 	return true
 }
 
-var pythonSpec = regexp.MustCompile(`^([^\[@=]+(?:\[[^\]]*\])?)(?:(?:==|@)(.*))?$`)
+var pythonSpec = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([^\[@=]+(?:\[[^\]]*\])?)(?:(?:==|@)(.*))?$`)
+})
 
 // requirement is a package as pip wants it, in the version if one is given, else as it was asked for.
 func requirement(spec, version string) string {
-	m := pythonSpec.FindStringSubmatch(spec)
+	m := pythonSpec().FindStringSubmatch(spec)
 	if m == nil {
 		return spec
 	}
@@ -125,7 +128,7 @@ func (i Install) inPython(dir string, _ func(string) bool) (Installed, error) {
 	if err != nil {
 		return Installed{}, err
 	}
-	if !pythonEntry.MatchString(entries[bin]) {
+	if !pythonEntry().MatchString(entries[bin]) {
 		return Installed{}, fmt.Errorf("looking for the program of %s: %q is no entry", i.name, entries[bin])
 	}
 	c := i.of
@@ -133,7 +136,9 @@ func (i Install) inPython(dir string, _ func(string) bool) (Installed, error) {
 	return Installed{version, reported(dir, i.name), c}, nil
 }
 
-var pythonEntry = regexp.MustCompile(`^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$`)
+var pythonEntry = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$`)
+})
 
 // reported returns the print of a package's archive that pip has told.
 func reported(dir, name string) string {

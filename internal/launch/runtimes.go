@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/rootbound/rootbound/roots"
 )
@@ -88,7 +89,7 @@ func (f *finder) runtime(name, called, real string, args []string) error {
 		return f.shell(args)
 	default:
 		// A program that we do not know, which may run the script that is its first argument.
-		if i := options(args, "", "").rest; i < len(args) && strings.Contains(args[i], "/") && interpreters.MatchString(name) {
+		if i := options(args, "", "").rest; i < len(args) && strings.Contains(args[i], "/") && interpreters().MatchString(name) {
 			f.packageOf(args[i])
 		}
 	}
@@ -108,7 +109,9 @@ func (f *finder) set(name, value string) {
 }
 
 // interpreters are programs whose first argument is what they run.
-var interpreters = regexp.MustCompile(`^(ruby|perl|php|java|lua|Rscript|tclsh|guile|dotnet|elixir|julia)[0-9.]*$`)
+var interpreters = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(ruby|perl|php|java|lua|Rscript|tclsh|guile|dotnet|elixir|julia)[0-9.]*$`)
+})
 
 const envValues = "-u --unset -C --chdir"
 
@@ -204,7 +207,9 @@ func tooWide(dir string) bool {
 	return roots.Broad(dir) || slices.Contains([]string{"/usr", "/usr/bin", "/usr/local", "/usr/local/bin", "/bin", "/opt", "/tmp", "/var/tmp", "/etc"}, dir)
 }
 
-var pythonVersion = regexp.MustCompile(`^python([0-9]+\.[0-9]+)`)
+var pythonVersion = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^python([0-9]+\.[0-9]+)`)
+})
 
 // python adds where a Python reads its modules.
 func (f *finder) python(called, real string) {
@@ -213,7 +218,7 @@ func (f *finder) python(called, real string) {
 		read(venv)
 	}
 	version := ""
-	if m := pythonVersion.FindStringSubmatch(filepath.Base(real)); m != nil {
+	if m := pythonVersion().FindStringSubmatch(filepath.Base(real)); m != nil {
 		version = m[1]
 	}
 	prefix := filepath.Dir(filepath.Dir(real))

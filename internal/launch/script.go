@@ -46,7 +46,7 @@ func (c Command) Script() string {
 			o = options(args, "-m -c -W -X", "-m")
 		case slices.Contains([]string{"sh", "bash", "dash", "zsh", "ksh", "fish"}, name):
 			o = options(args, "-c -o +o", "-c")
-		case interpreters.MatchString(name):
+		case interpreters().MatchString(name):
 			o = options(args, "", "")
 		default:
 			return ""

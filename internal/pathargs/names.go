@@ -3,6 +3,7 @@ package pathargs
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -37,21 +38,21 @@ func understand(s string) name {
 	}
 	switch {
 	case isPathWord(last):
-		if (last == "path" || last == "paths") && notOfFiles[before] {
+		if (last == "path" || last == "paths") && notOfFiles.has(before) {
 			return name{}
 		}
 		return name{kindPath, strings.HasSuffix(last, "s") || last == "directories"}
-	case isPathWord(before) && afterPath[last]:
+	case isPathWord(before) && afterPath.has(last):
 		return name{kindPath, strings.HasSuffix(last, "s")}
-	case freeWords[last]:
+	case freeWords.has(last):
 		return name{kind: kindFree}
 	case last == "url" || last == "urls" || last == "href":
 		return name{kind: kindURL}
-	case ambiguousWords[last] || len(w) == 1 && last == "name":
+	case ambiguousWords.has(last) || len(w) == 1 && last == "name":
 		return name{kind: kindAmbiguous}
 	}
 	// pathInProject, dir_for_assets
-	if i := slices.IndexFunc(w, isPathWord); i >= 0 && i+1 < len(w) && prepositions[w[i+1]] {
+	if i := slices.IndexFunc(w, isPathWord); i >= 0 && i+1 < len(w) && prepositions.has(w[i+1]) {
 		return name{kindPath, false}
 	}
 	return name{}
@@ -62,7 +63,7 @@ func isPathWord(w string) bool {
 	if w == "cwd" || w == "glob" || w == "globs" {
 		return true
 	}
-	if unlikeFiles[w] {
+	if unlikeFiles.has(w) {
 		return false
 	}
 	for _, end := range pathEndings {
@@ -79,26 +80,35 @@ var pathEndings = []string{
 }
 
 var (
-	unlikeFiles = set("profile profiles xpath xpaths jsonpath jsonpaths jmespath nadir")
+	unlikeFiles = set{words: "profile profiles xpath xpaths jsonpath jsonpaths jmespath nadir"}
 	// Paths in documents, programs and addresses.
-	notOfFiles = set("name json x key node url uri api http request object property symbol query xml css dom route endpoint " +
-		"graph field attribute element selector critical career learning")
-	afterPath      = set("name names uri uris url urls location locations list spec arg args param")
-	prepositions   = set("in to of from for at relative inside within under on")
-	ambiguousWords = set("from to source sources src destination destinations dest dst root roots uri uris")
-	freeWords      = set("content contents text texts body message messages msg description desc query queries prompt prompts " +
+	notOfFiles = set{words: "name json x key node url uri api http request object property symbol query xml css dom route endpoint " +
+		"graph field attribute element selector critical career learning"}
+	afterPath      = set{words: "name names uri uris url urls location locations list spec arg args param"}
+	prepositions   = set{words: "in to of from for at relative inside within under on"}
+	ambiguousWords = set{words: "from to source sources src destination destinations dest dst root roots uri uris"}
+	freeWords      = set{words: "content contents text texts body message messages msg description desc query queries prompt prompts " +
 		"code sql oldtext newtext oldstr newstr oldstring newstring str string snippet comment comments summary title " +
 		"instruction instructions question questions answer answers thought thoughts reason reasoning note notes html css " +
 		"markdown script command commands cmd regex regexp search find replacement replace diff patch statement expression " +
-		"explanation observation observations caption subject label labels markup keyword keywords")
+		"explanation observation observations caption subject label labels markup keyword keywords"}
 )
 
-func set(words string) map[string]bool {
-	m := make(map[string]bool)
-	for w := range strings.FieldsSeq(words) {
-		m[w] = true
-	}
-	return m
+// set is a set of words, which is made when it is asked for the first time.
+type set struct {
+	words string // with blanks between them
+	once  sync.Once
+	all   map[string]bool
+}
+
+func (s *set) has(word string) bool {
+	s.once.Do(func() {
+		s.all = map[string]bool{}
+		for w := range strings.FieldsSeq(s.words) {
+			s.all[w] = true
+		}
+	})
+	return s.all[word]
 }
 
 // words cuts a name at separators and between "aB" and "ABc", in lower case.

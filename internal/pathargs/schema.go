@@ -214,8 +214,8 @@ func (s schema) structured() bool {
 }
 
 var (
-	pathFormats = set("path path-reference file file-path filepath file_path filename file-name directory directory-path dir folder local-path")
-	uriFormats  = set("uri uri-reference iri iri-reference url")
+	pathFormats = set{words: "path path-reference file file-path filepath file_path filename file-name directory directory-path dir folder local-path"}
+	uriFormats  = set{words: "uri uri-reference iri iri-reference url"}
 )
 
 // format returns what the formats say.
@@ -223,9 +223,9 @@ func (s schema) format() kind {
 	k := kindOther
 	for _, n := range s.nodes {
 		switch f, _ := n["format"].(string); {
-		case pathFormats[strings.ToLower(f)]:
+		case pathFormats.has(strings.ToLower(f)):
 			return kindPath
-		case uriFormats[strings.ToLower(f)]:
+		case uriFormats.has(strings.ToLower(f)):
 			k = kindURL
 		}
 		if _, ok := n["contentEncoding"]; ok && k == kindOther {
