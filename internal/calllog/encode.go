@@ -14,8 +14,9 @@ const (
 )
 
 const (
-	timeLayout = "2006-01-02T15:04:05.000000Z"
-	nameLayout = "20060102T150405.000000Z" // in names of files
+	secondLayout = "2006-01-02T15:04:05."
+	timeLayout   = secondLayout + "000000Z"
+	nameLayout   = "20060102T150405.000000Z" // in names of files
 )
 
 // encoder writes records as lines. Everything a record holds goes through redaction.
@@ -23,6 +24,9 @@ type encoder struct {
 	walker walker
 	buf    []byte
 	text   []byte
+
+	second int64  // of the time that was written last, in Unix time
+	begin  []byte // how such a time begins
 }
 
 // line returns r as a line that follows the record with hash prev, and its own hash. The line is good until the next
@@ -32,8 +36,7 @@ func (e *encoder) line(r *Record, seq uint64, now time.Time, server string, prev
 		e.buf, e.walker.text = nil, nil
 	}
 	e.buf = strconv.AppendUint(append(e.buf[:0], `{"seq":`...), seq, 10)
-	e.buf = now.UTC().AppendFormat(append(e.buf, `,"time":"`...), timeLayout)
-	e.buf = append(e.buf, '"')
+	e.time(now)
 	e.str("kind", string(r.Kind))
 	e.str("server", server)
 	e.str("session", r.Session)
@@ -112,7 +115,36 @@ func (e *encoder) name(name string) {
 	e.buf = append(append(append(e.buf, '"'), name...), `":`...)
 }
 
+// time writes when the record is made, in timeLayout.
+func (e *encoder) time(now time.Time) {
+	if second := now.Unix(); e.begin == nil || second != e.second {
+		e.begin, e.second = now.UTC().AppendFormat(e.begin[:0], secondLayout), second
+	}
+	e.buf = append(append(e.buf, `,"time":"`...), e.begin...)
+	micros := now.Nanosecond() / 1000
+	for unit := 100_000; unit > 0; unit /= 10 {
+		e.buf = append(e.buf, byte('0'+micros/unit%10))
+	}
+	e.buf = append(e.buf, `Z"`...)
+}
+
+// short reports whether s is a word of the protocol or of ours: it is its own quotation, and nothing in it can be a secret.
+func short(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case class[c] == upper, class[c] == lower, class[c] == digit, c == '_', c == '/', c == '.':
+		default:
+			return false
+		}
+	}
+	return len(s) < minShaped
+}
+
 func (e *encoder) quote(s string) {
+	if short(s) {
+		e.buf = append(append(append(e.buf, '"'), s...), '"')
+		return
+	}
 	e.text = append(e.text[:0], s...)
 	e.buf = appendRedacted(e.buf, e.text, maxText)
 }

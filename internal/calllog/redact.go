@@ -591,6 +591,10 @@ func (w *walker) measure(raw []byte) (size int, sum [sha256.Size]byte) {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return len(raw), sha256.Sum256(raw)
 	}
+	if len(raw) <= len(w.chunk) {
+		text := appendUnescaped(w.chunk[:0], raw)
+		return len(text), sha256.Sum256(text)
+	}
 	if w.hash == nil {
 		w.hash = sha256.New()
 	}
