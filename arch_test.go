@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -67,6 +68,14 @@ var rooms = map[string]room{
 	"internal/mcptest":    {imports: []string{"internal/exchange", "internal/wire"}},
 
 	"internal/mcptest/everything": {imports: []string{"internal/exchange", "internal/streamable", "internal/transport", "internal/wire"}},
+}
+
+// beside are the packages of the module gosdk, with what of ours they may import: what is public. Programs of others import
+// them together, and what they need is no dependency of this module.
+var beside = map[string][]string{
+	"gosdk":                 {"rootfs", "roots"},
+	"gosdk/examples/client": {"gosdk", "roots"},
+	"gosdk/examples/server": {"gosdk", "rootfs", "roots"},
 }
 
 // forTests is imported by tests only.
@@ -188,6 +197,46 @@ func TestImports(t *testing.T) {
 	}
 	for name := range gone {
 		t.Errorf("the table of rooms has %s, which is not there", name)
+	}
+}
+
+func TestImportsBeside(t *testing.T) {
+	gone := maps.Clone(beside)
+	err := filepath.WalkDir("gosdk", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") {
+			return err
+		}
+		name = filepath.ToSlash(name)
+		dir := path.Dir(name)
+		delete(gone, dir)
+		allowed, ok := beside[dir]
+		if !ok {
+			t.Errorf("package %s is not in the table of what is beside", dir)
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range f.Imports {
+			if to, ours := strings.CutPrefix(importPath(spec), module+"/"); ours && !slices.Contains(allowed, to) {
+				t.Errorf("%s imports %s: the table does not let %s do that", name, to, dir)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range gone {
+		t.Errorf("the table of what is beside has %s, which is not there", name)
+	}
+	needs, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(needs), "modelcontextprotocol/go-sdk") {
+		t.Error("go.mod needs the Go SDK of MCP, which is for the modules beside")
 	}
 }
 
