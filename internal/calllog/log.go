@@ -112,10 +112,21 @@ func Discard() *Log { return &Log{discard: true} }
 
 // above returns what the process pid guards, as it logs to dir; "" when it does not.
 func above(dir string, pid int) string {
-	names, err := Files(dir)
+	d, err := os.Open(dir)
 	if err != nil {
 		return "" // that nothing can be logged there is found out at once
 	}
+	defer d.Close()
+	names, _ := d.Readdirnames(-1) // there may be thousands, so only those of the process are looked at
+	part := "-" + strconv.Itoa(pid) + "-"
+	names = slices.DeleteFunc(names, func(name string) bool {
+		if !strings.Contains(name, part) {
+			return true
+		}
+		_, ours := began(name)
+		return !ours
+	})
+	slices.Sort(names)
 	for _, name := range slices.Backward(names) {
 		path := filepath.Join(dir, name)
 		if parts := strings.Split(name, "-"); len(parts) != 4 || parts[2] != strconv.Itoa(pid) || !runs(path) {

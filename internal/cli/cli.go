@@ -88,7 +88,7 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a client that is gone is an error of the write, not our end
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer stop()
-	root := a.root()
+	root := a.root(args)
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(out)
@@ -128,7 +128,9 @@ const (
 	groupMore   = "more"
 )
 
-func (a *app) root() *cobra.Command {
+// root makes the commands that arguments may be for. Clients start a guard for each server and wait for it, so for that nothing is
+// made but its own command.
+func (a *app) root(args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "rootbound",
 		Short: "A boundary around MCP servers",
@@ -159,6 +161,21 @@ and see what happened with ` + "`rootbound log`" + `. Without a command it says 
 		&cobra.Group{ID: groupAdopt, Title: "Adopt:"},
 		&cobra.Group{ID: groupMore, Title: "More:"},
 	)
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		help(cmd, args)
+		if !strings.Contains(cmd.Long, exitCodesBegin) {
+			fmt.Fprintf(cmd.OutOrStdout(), "\n%s\n", exitCodes)
+		}
+	})
+	switch {
+	case len(args) > 0 && args[0] == "run":
+		root.AddCommand(a.runCommand())
+		return root
+	case len(args) > 0 && args[0] == "fs":
+		root.AddCommand(a.fsCommand())
+		return root
+	}
 	root.AddCommand(a.runCommand(), a.fsCommand(), a.loginCommand(), a.demoCommand())
 	root.AddCommand(a.approveCommand(), a.uiCommand(), a.policyCommand(), a.rootsCommand(), a.configCommand())
 	root.AddCommand(a.statusCommand(), a.logCommand(), a.whyCommand(), a.doctorCommand(), a.verifyCommand())
@@ -176,19 +193,12 @@ and see what happened with ` + "`rootbound log`" + `. Without a command it says 
 			cmd.Args, cmd.RunE = onlyCommands, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
 	}
-	help := root.HelpFunc()
-	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		help(cmd, args)
-		if !strings.Contains(cmd.Long, exitCodesBegin) {
-			fmt.Fprintf(cmd.OutOrStdout(), "\n%s\n", exitCodes)
-		}
-	})
 	return root
 }
 
 // Command returns all commands with every option and what is said of them, for manual pages and completions.
 func Command() *cobra.Command {
-	root := (&app{}).root()
+	root := (&app{}).root(nil)
 	var tell func(*cobra.Command)
 	tell = func(cmd *cobra.Command) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = false })

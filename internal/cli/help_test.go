@@ -18,7 +18,7 @@ func TestHelp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, names := range commands((&app{}).root()) {
+	for _, names := range commands((&app{}).root(nil)) {
 		for _, flag := range []string{"--help", "--help-all"} {
 			text, code := printed(append(slices.Clone(names), flag)...)
 			switch {

@@ -551,6 +551,9 @@ func (r *running) stdio(h exchange.Handler) func(ctx context.Context) error {
 	}
 }
 
+// begun is after what time a client has its first answer, nearly always: what it need not wait for begins then.
+const begun = 200 * time.Millisecond
+
 // serve has clients served until there are none any more, a signal comes or the server is lost, follows the configuration meanwhile,
 // and closes everything behind it.
 func (r *running) serve(ctx context.Context, f config.Flags, plan *config.Plan, clients func(context.Context) error, end func() *transport.ExitError) error {
@@ -559,10 +562,17 @@ func (r *running) serve(ctx context.Context, f config.Flags, plan *config.Plan, 
 	}
 	watch, stop := context.WithCancel(ctx)
 	f.Server, f.ForAll = plan.Server, plan.Server == "" // also when one is added to the file, where it was the only one
-	go config.Watch(watch, r.app.system(), f, plan, r.changed)
-	if path := r.log.Path(); path != "" {
-		go calllog.Prune(filepath.Dir(path), r.policy) // what cannot be removed now is removed another time
-	}
+	prune := sync.OnceFunc(func() {
+		if path := r.log.Path(); path != "" {
+			calllog.Prune(filepath.Dir(path), r.policy) // what cannot be removed now is removed another time
+		}
+	})
+	time.AfterFunc(begun, func() {
+		if watch.Err() == nil {
+			go prune()
+			config.Watch(watch, r.app.system(), f, plan, r.changed) // it first looks what changed since the plan was made
+		}
+	})
 	err := clients(ctx)
 	stop()
 	signalled := ctx.Err() != nil
@@ -586,6 +596,7 @@ func (r *running) serve(ctx context.Context, f config.Flags, plan *config.Plan, 
 		reason, code = err.Error(), exitError
 	}
 	r.flush()
+	prune()
 	if cerr := r.log.Close(code, reason); err == nil && cerr != nil {
 		err = fmt.Errorf("closing the log: %w", cerr)
 	}

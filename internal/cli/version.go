@@ -5,19 +5,22 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 )
 
 // version names this build as the go command does: the release that its commit is tagged as, else a version made of the
 // commit, with +dirty where the checkout had changes. A build outside of a repository is "devel".
-func version() string {
+func version() string { return builtAs() }
+
+var builtAs = sync.OnceValue(func() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
 		return "devel"
 	}
 	return info.Main.Version
-}
+})
 
 // origin says which commit a build is of. Its time is the commit's, so that who builds it again has the same program.
 func origin(settings []debug.BuildSetting) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/wire"
@@ -56,7 +57,7 @@ type Server struct {
 	info  []byte // what it says of itself
 	tools []*tool
 	// The members of the results of tools/list.
-	legacyTools, modernTools string
+	legacyTools, modernTools func() string // made when a client asks: none of it is needed for the handshake
 	sets                     sets
 	subscriptions            subscriptions
 	compat, redact           bool
@@ -73,7 +74,8 @@ func New(o Options) *Server {
 	if s.deny = o.Deny; s.deny != nil {
 		s.sets.options.Deny = s.deny.denies
 	}
-	s.legacyTools, s.modernTools = listTools(s.tools, exchange.Legacy), listTools(s.tools, exchange.Modern)
+	s.legacyTools = sync.OnceValue(func() string { return listTools(s.tools, exchange.Legacy) })
+	s.modernTools = sync.OnceValue(func() string { return listTools(s.tools, exchange.Modern) })
 	s.info = append([]byte(`{"name":`), wire.Quote(o.Name)...)
 	if o.Title != "" {
 		s.info = append(append(s.info, `,"title":`...), wire.Quote(o.Title)...)
@@ -128,9 +130,9 @@ func (s *Server) answer(r *exchange.Request) exchange.Outcome {
 	modern := r.Era == exchange.Modern
 	switch method := r.Msg.Method(); {
 	case method == "tools/list" && modern:
-		return s.result(r, s.modernTools+hints(r, cacheHints))
+		return s.result(r, s.modernTools()+hints(r, cacheHints))
 	case method == "tools/list":
-		return s.result(r, s.legacyTools)
+		return s.result(r, s.legacyTools())
 	case method == "resources/list" && !s.compat:
 		return s.result(r, listResources(r.Roots)+hints(r, noHints))
 	case method == "resources/templates/list" && !s.compat:
