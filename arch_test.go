@@ -62,6 +62,7 @@ var rooms = map[string]room{
 	"internal/fsserver":   {guards: true, imports: []string{"internal/exchange", "internal/wire", "rootfs", "roots"}},
 	"internal/demo":       {imports: []string{"internal/calllog", "internal/exchange", "internal/fsserver", "internal/guard", "internal/sandbox", "internal/transport", "internal/wire", "rootfs", "roots"}},
 	"internal/verify":     {imports: []string{"internal/exchange", "internal/unseen", "internal/wire", "roots"}},
+	"internal/logindex":   {guards: true, imports: []string{"internal/calllog"}},
 	"internal/ui":         {guards: true, imports: []string{"internal/approval"}},
 	"internal/cli":        {imports: []string{"*"}},
 	"cmd/rootbound":       {imports: []string{"internal/cli"}},
@@ -109,6 +110,7 @@ var effects = []struct {
 			"rootfs",                                                                                  // inside roots
 			"roots",                                                                                   // what is to become one
 			"internal/calllog", "internal/config", "internal/consent", "internal/cli", "internal/pin", // our own
+			"internal/logindex",                // the index, and the files of the log
 			"internal/oauth/oauth.go",          // logins
 			"internal/statefile",               // written as a whole
 			"internal/approval",                // grants, and where guards are reached
@@ -136,6 +138,11 @@ var effects = []struct {
 		"reading JSON text by token",
 		[]string{"github.com/go-json-experiment/json/jsontext"},
 		[]string{"internal/wire/scan.go"},
+	},
+	{
+		"SQLite",
+		[]string{"github.com/ncruces/go-sqlite3", "database/sql"},
+		[]string{"internal/logindex"},
 	},
 	{
 		"ending the program",

@@ -307,7 +307,7 @@ func TestDiscard(t *testing.T) {
 	if err := errors.Join(log.Append(&Record{Kind: Call}), log.Close(0, "")); err != nil || log.Path() != "" {
 		t.Errorf("got %v, path %q", err, log.Path())
 	}
-	if id := log.NewID(); !isID(id) || id == log.NewID() {
+	if id := log.NewID(); !IsID(id) || id == log.NewID() {
 		t.Errorf("id %q", id)
 	}
 }

@@ -1,31 +1,90 @@
 package calllog
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
-// Text is something to look for in records. It is not safe for concurrent use.
+// Text is something to look for in records.
 type Text struct {
-	needle []byte
-	line   []byte // the last line, in lower case
+	needle []byte // in lower case
+	rare   int    // where it has its rarest byte: most lines are done with when they do not have that
 }
 
 // NewText returns what finds s. Letters of ASCII are found in either case, others as they are.
 func NewText(s string) *Text {
-	return &Text{needle: lowerASCII(nil, appendEscaped(nil, []byte(s)))}
+	t := &Text{needle: appendEscaped(nil, []byte(s))}
+	best := -1
+	for i, c := range t.needle {
+		t.needle[i] = lowerASCII(c)
+		if n := strings.IndexByte(byFrequency, lowerASCII(c)); n < 0 || n > best {
+			t.rare, best = i, n
+			if n < 0 {
+				best = len(byFrequency)
+			}
+		}
+	}
+	return t
+}
+
+// byFrequency are the bytes that a line of a log has most, the most frequent first.
+const byFrequency = `"e,:a0rst1l42odn3c5679i8bfp_h/m-uvg.kyxj `
+
+// within reports whether s has the text, in whatever case.
+func (t *Text) within(s []byte) bool {
+	if len(t.needle) == 0 {
+		return true
+	}
+	low := t.needle[t.rare]
+	if t.byByte(s, low) {
+		return true
+	}
+	return 'a' <= low && low <= 'z' && t.byByte(s, low-'a'+'A')
+}
+
+// byByte is within for texts whose rarest byte is written as c.
+func (t *Text) byByte(s []byte, c byte) bool {
+	for from := t.rare; from < len(s); from++ {
+		n := bytes.IndexByte(s[from:], c)
+		if n < 0 {
+			return false
+		}
+		from += n
+		if begin := from - t.rare; begin+len(t.needle) <= len(s) && t.is(s[begin:]) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *Text) is(s []byte) bool {
+	for i, c := range t.needle {
+		if lowerASCII(s[i]) != c {
+			return false
+		}
+	}
+	return true
+}
+
+func lowerASCII(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
 }
 
 // In reports whether a line of a log holds the text in one of its values, in a string or in a number. Names of members, the
 // number and the time of the record, and what chains it are no values.
 func (t *Text) In(line []byte) bool {
-	t.line = lowerASCII(t.line[:0], line)
-	if len(t.needle) == 0 || !bytes.Contains(t.line, t.needle) { // most lines do not have it anywhere
-		return len(t.needle) == 0
+	if !t.within(line) {
+		return false
 	}
-	for rest := values(t.line); ; {
+	for rest := values(line); ; {
 		quote := bytes.IndexByte(rest, '"')
 		if quote < 0 {
-			return bytes.Contains(rest, t.needle)
+			return t.within(rest)
 		}
-		if bytes.Contains(rest[:quote], t.needle) {
+		if t.within(rest[:quote]) {
 			return true
 		}
 		rest = rest[quote+1:]
@@ -35,7 +94,7 @@ func (t *Text) In(line []byte) bool {
 		}
 		text := rest[:end]
 		rest = rest[end+1:]
-		if isName := len(rest) > 0 && rest[0] == ':'; !isName && bytes.Contains(text, t.needle) {
+		if isName := len(rest) > 0 && rest[0] == ':'; !isName && t.within(text) {
 			return true
 		}
 	}
@@ -71,14 +130,4 @@ func stringEnd(s []byte) int {
 			return i
 		}
 	}
-}
-
-func lowerASCII(dst, s []byte) []byte {
-	for _, c := range s {
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		dst = append(dst, c)
-	}
-	return dst
 }

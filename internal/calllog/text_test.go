@@ -62,10 +62,10 @@ func FuzzText(f *testing.F) {
 				t.Errorf("%q is not found in %s", part, line)
 			}
 		}
-		read := lowerASCII(nil, []byte(r.Reason))
-		sought := string(lowerASCII(nil, []byte(text)))
-		if strings.ToValidUTF8(text, "") == text && NewText(text).In(line) && !strings.Contains(string(read), sought) &&
-			!strings.Contains("notefiles{}[],:", sought) && !partOfEscape(string(read), sought) {
+		read := folded(r.Reason)
+		sought := folded(text)
+		if strings.ToValidUTF8(text, "") == text && NewText(text).In(line) && !strings.Contains(read, sought) &&
+			!strings.Contains("notefiles{}[],:", sought) && !partOfEscape(read, sought) {
 			t.Errorf("%q is found in %s", text, line)
 		}
 	})
@@ -74,6 +74,15 @@ func FuzzText(f *testing.F) {
 // partOfEscape reports whether what was sought could be the end of an escape: letters behind a backslash that JSON has for a
 // character that cannot be seen.
 func partOfEscape(read, sought string) bool {
-	quoted := string(lowerASCII(nil, appendEscaped(nil, []byte(read))))
+	quoted := folded(string(appendEscaped(nil, []byte(read))))
 	return strings.Contains(quoted, sought)
+}
+
+func folded(s string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return r
+	}, s)
 }

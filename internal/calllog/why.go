@@ -24,7 +24,7 @@ type Story struct {
 // what lies beneath, at most as many as most and the newest first. Entries are unfiltered; an error among them that is
 // not an *UnreadableError ends it.
 func Why(entries iter.Seq2[Entry, error], what string, most int) ([]Story, error) {
-	id := isID(what)
+	id := IsID(what)
 	if trimmed := strings.TrimRight(what, `/\`); trimmed != "" {
 		what = trimmed
 	}
@@ -94,8 +94,8 @@ func Why(entries iter.Seq2[Entry, error], what string, most int) ([]Story, error
 	return out, nil
 }
 
-// isID reports whether s is written as NewID writes.
-func isID(s string) bool {
+// IsID reports whether s is written as NewID writes.
+func IsID(s string) bool {
 	return len(s) == 6 && strings.Trim(s, hexDigits) == ""
 }
 
