@@ -25,24 +25,28 @@ func TestGuardedClientsConform(t *testing.T) {
 			t.Parallel()
 			direct := run(t, revision, "client", "--command", client)
 			t.Logf("without the guard: %s", direct)
-			guarded := run(t, revision, "client", "--command", strings.Join(self("guardedclient", guard, workspace(t), client), " "))
-			for name := range direct.worst {
-				if _, ok := guarded.worst[name]; !ok {
-					guarded.worst[name] = check{ID: name, Status: "NOTHING", Error: "is checked without the guard only"}
-				}
+			for _, way := range []string{"http", "stdio"} {
+				t.Run(way, func(t *testing.T) {
+					guarded := run(t, revision, "client", "--command", strings.Join(self("guardedclient", way, guard, workspace(t), client), " "))
+					for name := range direct.worst {
+						if _, ok := guarded.worst[name]; !ok {
+							guarded.worst[name] = check{ID: name, Status: "NOTHING", Error: "is checked without the guard only"}
+						}
+					}
+					hold(t, "client-"+revision, guarded, func(name string) bool {
+						c, ok := direct.worst[name]
+						return !ok || c.Status == "SUCCESS"
+					})
+				})
 			}
-			hold(t, "client-"+revision, guarded, func(name string) bool {
-				c, ok := direct.worst[name]
-				return !ok || c.Status == "SUCCESS"
-			})
 		})
 	}
 }
 
-// guardedClient runs a client of the suite on a guard in front of the suite's server: its arguments are the guard, a directory, the
-// client, and the URL of the server.
+// guardedClient runs a client of the suite on a guard in front of the suite's server: its arguments are "http" for a guard that listens
+// or "stdio" for one behind a shim, the guard, a directory, the client, and the URL of the server.
 func guardedClient(args []string) int {
-	guard, root, client, url := args[0], args[1], args[2], args[len(args)-1]
+	way, guard, root, client, url := args[0], args[1], args[2], args[3], args[len(args)-1]
 	state, err := os.MkdirTemp("", "guardedclient")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -59,8 +63,39 @@ func guardedClient(args []string) int {
 	if auth {
 		login()
 	}
-	cmd := exec.Command(guard, "run", "--preset", "boundary", "--client-roots", "ignore", "--root", root, "--listen", "127.0.0.1:0", "--url", url)
-	cmd.Env = env
+	talk := func(to string) int {
+		once := func() error {
+			inner := exec.Command(client, to)
+			inner.Stdout, inner.Stderr = os.Stdout, os.Stderr
+			return inner.Run()
+		}
+		err := once()
+		if err != nil && auth { // as a person does whom the guard tells to
+			login()
+			err = once()
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
+	}
+	run := func(more ...string) *exec.Cmd {
+		args := []string{"run", "--preset", "boundary", "--client-roots", "ignore", "--root", root}
+		cmd := exec.Command(guard, slices.Concat(args, more, []string{"--url", url})...)
+		cmd.Env = env
+		return cmd
+	}
+	if way == "stdio" {
+		to, end, err := serveShim(func() *exec.Cmd { return run() })
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer end()
+		return talk(to)
+	}
+	cmd := run("--listen", "127.0.0.1:0")
 	stderr, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -77,26 +112,10 @@ func guardedClient(args []string) int {
 	}()
 	for lines := bufio.NewScanner(stderr); lines.Scan(); {
 		fmt.Fprintln(os.Stderr, lines.Text())
-		m := listensOn.FindStringSubmatch(lines.Text())
-		if m == nil {
-			continue
+		if m := listensOn.FindStringSubmatch(lines.Text()); m != nil {
+			go io.Copy(os.Stderr, stderr)
+			return talk(m[1])
 		}
-		go io.Copy(os.Stderr, stderr)
-		talk := func() error {
-			inner := exec.Command(client, m[1])
-			inner.Stdout, inner.Stderr = os.Stdout, os.Stderr
-			return inner.Run()
-		}
-		err := talk()
-		if err != nil && auth { // as a person does whom the guard tells to
-			login()
-			err = talk()
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		return 0
 	}
 	fmt.Fprintln(os.Stderr, "the guard does not listen")
 	return 1

@@ -109,7 +109,7 @@ func TestBridgedServersConform(t *testing.T) {
 			if tt.era == "legacy" && tt.way == "stdio" {
 				alone(t, v, tt.revision, guarded)
 			}
-			hold(t, "bridged-"+tt.way+"-"+tt.revision, v, func(string) bool { return true })
+			hold(t, "bridged-"+tt.way+"-"+tt.revision, v, always)
 		})
 	}
 }
