@@ -25,6 +25,8 @@ type Now struct {
 	Source string `json:"source"`
 	Roots  []Root `json:"roots"`
 	Why    string `json:"why"`
+	// List is what of a configuration file they follow; nil when nothing.
+	List *List `json:"list,omitempty"`
 	// Layers say by what the server is held, and by what it is not.
 	Layers []Layer `json:"layers"`
 	// Clients are those that are there, the oldest first, and More how many are left out.
@@ -40,6 +42,13 @@ type Now struct {
 	Total  Counts `json:"total"`
 	// Refused is the last call that was refused.
 	Refused *Refusal `json:"refused,omitempty"`
+}
+
+// List is a list of roots of a configuration file: that of a server, or the one for all; or its active workspace.
+type List struct {
+	File   string `json:"file"`
+	Server string `json:"server,omitempty"`
+	Active bool   `json:"active,omitempty"`
 }
 
 // MaxClients is how many clients a Now has at most.

@@ -8,16 +8,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
 	"github.com/spf13/cobra"
 
-	"github.com/rootbound/rootbound/internal/approval"
 	"github.com/rootbound/rootbound/internal/config"
 	"github.com/rootbound/rootbound/internal/guard"
-	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/splice"
 	"github.com/rootbound/rootbound/roots"
 )
@@ -193,6 +190,7 @@ a list of its own, and those for all do not hold for it any more. A file that is
 	add.Flags().Var(choice{&access, []string{"rw", "ro", "no-delete"}}, "access", "what may be done there")
 	add.RegisterFlagCompletionFunc("access", cobra.FixedCompletions([]string{"rw", "ro", "no-delete"}, cobra.ShellCompDirectiveNoFileComp))
 	add.Flags().BoolVar(&pin, "pin", false, "keep it whatever the client's list says")
+	set := a.setCommand(&file, &server)
 	var servers bool
 	list := &cobra.Command{
 		Use:   "list",
@@ -208,7 +206,7 @@ file. A star marks the active workspace. With --servers: what each server was to
 		},
 	}
 	list.Flags().BoolVar(&servers, "servers", false, "list which servers were told of which directories, and what waits for consent")
-	cmd.AddCommand(add, list, a.allowCommand(), a.forgetCommand(),
+	cmd.AddCommand(add, list, set, a.allowCommand(), a.forgetCommand(),
 		&cobra.Command{
 			Use:   "remove NAME|DIR",
 			Short: "Remove a root",
@@ -240,6 +238,49 @@ which allows nothing.`,
 			},
 		},
 	)
+	return cmd
+}
+
+// accessOfWord are the rights by the word that a person types.
+var accessOfWord = map[string]roots.Access{"rw": roots.ReadWrite, "ro": roots.ReadOnly, "no-delete": roots.Read | roots.Write}
+
+func (a *app) setCommand(file, server *string) *cobra.Command {
+	var name, access string
+	var pin bool
+	cmd := &cobra.Command{
+		Use:   "set NAME|DIR",
+		Short: "Give a root another name or other rights, or pin it",
+		Long: `Give a root of the list for all servers, or with --server of that of one, another name, other rights or another pin. What no
+flag names stays. Where it is the active workspace by its name, that follows.`,
+		Example: `  rootbound roots set docs --access ro
+  rootbound roots set ~/project --name work --pin`,
+		Args: usageArgs(cobra.ExactArgs(1)), ValidArgsFunction: a.completeRoots(file, server),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			given := cmd.Flags().Changed
+			if !given("name") && !given("access") && !given("pin") {
+				return usageError{withHint(errors.New("what is to be set?"), "write --name NAME, --access ro or --pin")}
+			}
+			return a.edit(*file, func(path string) (config.Change, error) {
+				return config.SetRoot(path, *server, absolute(args[0]), func(r config.Root) config.Root {
+					if given("name") {
+						r.Name = name
+					}
+					if given("access") {
+						r.Access = accessOfWord[access]
+					}
+					if given("pin") {
+						r.Pin = pin
+					}
+					return r
+				})
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&name, "name", "", "call it `NAME`; an empty one takes the name away")
+	f.Var(choice{&access, []string{"rw", "ro", "no-delete"}}, "access", "what may be done there")
+	f.BoolVar(&pin, "pin", false, "keep it whatever the client's list says; --pin=false does not")
+	cmd.RegisterFlagCompletionFunc("access", cobra.FixedCompletions([]string{"rw", "ro", "no-delete"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -311,14 +352,10 @@ func (a *app) addRoot(file, server, value, access string, pin bool) error {
 	if err != nil {
 		return usageError{err}
 	}
-	rights := map[string]roots.Access{"rw": roots.ReadWrite, "ro": roots.ReadOnly, "no-delete": roots.Read | roots.Write}[access]
-	dir, err := roots.Resolve(d.Dir, roots.ResolveOptions{Name: d.Name, Access: rights})
-	if err != nil {
-		return err
-	}
+	rights := accessOfWord[access]
 	before := a.held(file, server)
 	if err := a.edit(file, func(path string) (config.Change, error) {
-		return config.AddRoot(path, server, config.Root{Path: dir.Path, Name: d.Name, Access: rights, Pin: pin})
+		return config.AddRoot(path, server, config.Root{Path: d.Dir, Name: d.Name, Access: rights, Pin: pin})
 	}); err != nil {
 		return err
 	}
@@ -381,7 +418,7 @@ func (a *app) use(ctx context.Context, file, root string) error {
 	}
 	follow := 0
 	for _, g := range on {
-		if slices.ContainsFunc(g.Roots, func(d approval.Root) bool { return strings.Contains(d.Source, " "+launch.Active+", "+path+":") }) {
+		if g.List != nil && g.List.Active && g.List.File == path {
 			follow++
 			fmt.Fprintf(a.out, "%s, process %d, follows\n", printable(g.Server), g.PID)
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -82,9 +81,6 @@ with a directory that holds one which waits, for everything in it. A running gua
 				if err := file.Allow(e.Server, e.Dir); err != nil {
 					return err
 				}
-				if err := forgetWithin(file, entries, e); err != nil {
-					return err
-				}
 				fmt.Fprintf(a.out, "%s (%s) may have %s\n", printable(e.Name), printable(e.Runs), printable(e.Dir))
 			}
 			return nil
@@ -118,22 +114,6 @@ func within(dir string, entries, waiting []consent.Entry) ([]consent.Entry, erro
 		allow = append(allow, consent.Entry{Server: s, Dir: d.Path})
 	}
 	return allow, nil
-}
-
-// forgetWithin forgets what waits in a directory that is allowed now: it waits no more.
-func forgetWithin(file consent.File, entries []consent.Entry, allowed consent.Entry) error {
-	d, err := roots.Resolve(allowed.Dir, roots.ResolveOptions{Access: roots.Read})
-	if err != nil {
-		return nil // it is gone, and so is what was in it
-	}
-	for _, e := range entries {
-		if _, _, in := roots.NewSet(d).Match(e.Dir); in && !e.Allowed && e.Server == allowed.Server && e.Dir != allowed.Dir {
-			if err := file.Forget(e.Server, e.Dir); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 func (a *app) forgetCommand() *cobra.Command {
@@ -218,31 +198,13 @@ func (a *app) completeConsents(_ *cobra.Command, args []string, _ string) ([]str
 
 // listServers says who was told what, as the log has it, and which consents there are and wait.
 func (a *app) listServers(only string) error {
-	type told struct{ server, dir string }
-	last := map[told]time.Time{}
 	dir, err := a.dirOf("")
 	if err != nil {
 		return err
 	}
-	for e, err := range readLog(dir, "", calllog.Filter{Roots: true, Server: only}) {
-		var unreadable *calllog.UnreadableError
-		switch {
-		case errors.As(err, &unreadable):
-			fmt.Fprintf(a.err, "rootbound: %v\n", err)
-			continue
-		case err != nil:
-			return err
-		case e.Kind == calllog.RootsAnswered && e.To == calllog.Server:
-			for _, r := range e.Roots {
-				if path, err := roots.ParseURI(r.URI); err == nil {
-					last[told{e.Server, path}] = e.Time
-				}
-			}
-		case e.Kind == calllog.RootsChanged && e.Code == codeStarted:
-			for _, d := range e.After {
-				last[told{e.Server, d.Path}] = e.Time
-			}
-		}
+	told, err := guard.ToldOf(readLog(dir, "", calllog.Filter{Roots: true, Server: only}), func(err error) { fmt.Fprintf(a.err, "rootbound: %v\n", err) })
+	if err != nil {
+		return err
 	}
 	file, err := a.consents()
 	if err != nil {
@@ -254,8 +216,8 @@ func (a *app) listServers(only string) error {
 	}
 	day := func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 	var rows [][]string
-	for t, at := range last {
-		rows = append(rows, []string{printable(t.server), printable(t.dir), "told, last " + day(at)})
+	for _, t := range told {
+		rows = append(rows, []string{printable(t.Server), printable(t.Dir), "told, last " + day(t.Last)})
 	}
 	for _, e := range entries {
 		switch {

@@ -9,7 +9,9 @@ import (
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/config"
 	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/transport"
+	"github.com/rootbound/rootbound/roots"
 )
 
 // now is what r is at the moment, but for what is counted and for what waits.
@@ -22,6 +24,7 @@ func (r *running) now() approval.Now {
 	if url := r.listening.Load(); url != nil {
 		n.Listening = *url
 	}
+	n.List = listOf(plan)
 	if plan.Command.Path != "" && !r.ours {
 		n.Command = calllog.RedactArgs(append([]string{plan.Command.Path}, plan.Command.Args...))
 	}
@@ -51,6 +54,20 @@ func (r *running) now() approval.Now {
 		n.Roots, n.Why = all[0].guard.Would()
 	}
 	return n
+}
+
+// listOf is what of a file the roots of a plan follow.
+func listOf(plan *config.Plan) *approval.List {
+	active := func(d roots.Dir) bool { return strings.Contains(d.Origin, " "+launch.Active+", ") }
+	switch {
+	case plan.Source == config.FromFile && plan.OwnRoots:
+		return &approval.List{File: plan.RootsFile, Server: plan.Server}
+	case plan.Source == config.FromFile:
+		return &approval.List{File: plan.RootsFile}
+	case plan.Source == config.FromFlags && slices.ContainsFunc(plan.Roots.Dirs(), active):
+		return &approval.List{File: plan.Active.Origin.File, Active: true}
+	}
+	return nil
 }
 
 // held are the names of the layers that hold, as the log has them.

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/rootbound/rootbound/internal/approval"
 	"github.com/rootbound/rootbound/internal/calllog"
+	"github.com/rootbound/rootbound/internal/pin"
 )
 
 // recent is how much of the end of a log is read for what was last in it, in bytes: some hundred requests.
@@ -51,6 +53,7 @@ func (a *app) waiting() string {
 		return text
 	}
 	list, err := s.Waits()
+	list = slices.DeleteFunc(list, func(e pin.Entry) bool { return e.Refused })
 	switch {
 	case err != nil:
 		return text + "\n" + printable(err.Error()) + "\n"

@@ -86,7 +86,19 @@ Exit codes: 0 nothing waits, 1 error, 2 wrong usage, 3 something waits.`,
   rootbound approve pins accept filesystem read_file`,
 			Args:              usageArgs(cobra.MinimumNArgs(1)),
 			ValidArgsFunction: a.completePins(&file, 0),
-			RunE:              func(_ *cobra.Command, args []string) error { return a.acceptPins(file, args) },
+			RunE: func(_ *cobra.Command, args []string) error {
+				return a.decidePins(file, args, "accepting", "accepted", pin.Store.Accept)
+			},
+		},
+		&cobra.Command{
+			Use:   "refuse SERVER [NAME…]",
+			Short: "Say no to what is held, after it was reviewed",
+			Long: `Say no to what is held of a server, all of it or the tools, prompts and templates that are named. It stays held, and you are
+not asked about it again until the server says something else. ` + "`accept`" + ` takes it all the same, later.`,
+			Args: usageArgs(cobra.MinimumNArgs(1)), ValidArgsFunction: a.completePins(&file, 0),
+			RunE: func(_ *cobra.Command, args []string) error {
+				return a.decidePins(file, args, "refusing", "refused", pin.Store.Refuse)
+			},
 		},
 		&cobra.Command{
 			Use:   "forget SERVER [NAME…]",
@@ -171,7 +183,11 @@ func (a *app) listPins(file string, args []string) error {
 		row(e, "pinned")
 	}
 	for _, e := range waiting {
-		row(e, "waits since")
+		state := "waits since"
+		if e.Refused {
+			state = "refused, held since"
+		}
+		row(e, state)
 	}
 	if len(rows) == 0 {
 		fmt.Fprintf(a.err, "rootbound: nothing is pinned in %s, and nothing waits\n", s.Pins)
@@ -181,43 +197,47 @@ func (a *app) listPins(file string, args []string) error {
 }
 
 func (a *app) reviewPins(file string, args []string) error {
-	_, _, waiting, err := a.entriesIn(file, args)
+	s, _, waiting, err := a.entriesIn(file, args)
 	if err != nil {
 		return err
+	}
+	if len(args) == 0 { // what was refused is shown to who asks for it
+		waiting = slices.DeleteFunc(waiting, func(e pin.Entry) bool { return e.Refused })
 	}
 	if len(waiting) == 0 {
 		fmt.Fprintln(a.out, "Nothing waits.")
 		return nil
 	}
-	for i, e := range waiting {
-		s, err := a.pinStore(e.For)
-		if err != nil {
-			return err
-		}
-		all, err := s.Pinned()
-		if err != nil {
-			return err
-		}
+	reviews, err := s.Review(waiting)
+	if err != nil {
+		return err
+	}
+	own, err := a.pinStore("")
+	if err != nil {
+		return err
+	}
+	for i, r := range reviews {
+		e := r.Entry
 		if i > 0 {
 			fmt.Fprintln(a.out)
 		}
 		in := ""
-		if own, err := a.pinStore(""); err == nil && own.Pins != e.For {
+		if own.Pins != e.For {
 			in = ", for " + printable(e.For)
 		}
-		fmt.Fprintf(a.out, "%s (%s): %s waits as %s%s\n", printable(e.Server), printable(e.Runs), e.Definition, pin.Short(e.Hash()), in)
-		was := slices.IndexFunc(all, func(o pin.Entry) bool { return o.Owner == e.Owner && o.Key() == e.Key() })
-		var changes []pin.Change
-		if was < 0 {
+		waits := "waits as"
+		if e.Refused {
+			waits = "is refused as"
+		}
+		fmt.Fprintf(a.out, "%s (%s): %s %s %s%s\n", printable(e.Server), printable(e.Runs), e.Definition, waits, pin.Short(e.Hash()), in)
+		if r.First {
 			fmt.Fprintln(a.out, "  It was never accepted. All of it:")
 			a.showValue("+", string(e.Text))
-			for _, why := range pin.Reasons(pin.Suspicious(e.Definition)) {
+			for _, why := range r.Reasons {
 				fmt.Fprintf(a.out, "    ! %s\n", why)
 			}
-		} else {
-			changes = pin.Compare(all[was].Definition, e.Definition)
 		}
-		for _, c := range changes {
+		for _, c := range r.Changes {
 			fmt.Fprintf(a.out, "  %s\n", printable(unseen.Visible(c.Path)))
 			a.showValue("-", c.Before)
 			a.showValue("+", c.After)
@@ -257,8 +277,9 @@ func (a *app) showValue(sign, value string) {
 	}
 }
 
-func (a *app) acceptPins(file string, args []string) error {
-	_, _, waiting, err := a.entriesIn(file, args)
+// decidePins accepts or refuses what waits.
+func (a *app) decidePins(file string, args []string, doing, done string, decide func(pin.Store, func(pin.Entry) bool) ([]pin.Entry, error)) error {
+	s, _, waiting, err := a.entriesIn(file, args)
 	if err != nil {
 		return err
 	}
@@ -272,19 +293,15 @@ func (a *app) acceptPins(file string, args []string) error {
 		}
 	}
 	for _, f := range files {
-		s, err := a.pinStore(f)
-		if err != nil {
-			return err
-		}
-		accepted, err := s.Accept(selects(args))
+		decided, err := decide(s.In(f), selects(args))
 		if errors.Is(err, pin.ErrNotReviewed) {
-			return withHint(fmt.Errorf("accepting what %q says of itself: %w", args[0], err), "look at it with `rootbound approve pins review "+guard.ShellQuote(args[0])+"`")
+			return withHint(fmt.Errorf("%s what %q says of itself: %w", doing, args[0], err), "look at it with `rootbound approve pins review "+guard.ShellQuote(args[0])+"`")
 		}
 		if err != nil {
 			return err
 		}
-		for _, e := range accepted {
-			fmt.Fprintf(a.out, "accepted: %s (%s), %s as %s\n", printable(e.Server), printable(e.Runs), e.Definition, pin.Short(e.Hash()))
+		for _, e := range decided {
+			fmt.Fprintf(a.out, "%s: %s (%s), %s as %s\n", done, printable(e.Server), printable(e.Runs), e.Definition, pin.Short(e.Hash()))
 		}
 	}
 	return nil

@@ -426,9 +426,6 @@ func (r *running) note(format string, v ...any) {
 	}
 }
 
-// codeStarted marks the record of a start with roots in the command line, by which a server is told of them.
-const codeStarted = "started"
-
 // command is what the server is started with now: with the roots that hold filled in.
 func (r *running) command(g *guard.Guard, c launch.Command, dir string) (transport.Command, error) {
 	set := g.Starting()
@@ -437,7 +434,7 @@ func (r *running) command(g *guard.Guard, c launch.Command, dir string) (transpo
 		return transport.Command{}, fmt.Errorf("filling the roots into the command: %w", err)
 	}
 	if c.UsesRoots() || r.confined != nil {
-		rec := calllog.Record{Kind: calllog.RootsChanged, Code: codeStarted, Reason: "the server is started with them", After: guard.LogDirs(set)}
+		rec := calllog.Record{Kind: calllog.RootsChanged, Code: guard.CodeStarted, Reason: "the server is started with them", After: guard.LogDirs(set)}
 		if err := r.log.Append(&rec); err != nil {
 			return transport.Command{}, fmt.Errorf("logging which roots the server is started with: %w", err)
 		}

@@ -29,8 +29,14 @@ var ErrChanged = errors.New("the file was changed meanwhile")
 const newFile = "# Rootbound: see rootbound config example, and docs/configuration.md for every key.\n"
 
 // AddRoot puts a root into a file: into the list of a server, or with no server into the one for all. The file need not
-// be there. R.Path is absolute. A root with the same directory or the same name is refused.
+// be there. R.Path is absolute, and is written as where it leads: it has to be there, and not be broad. A root with the same
+// directory or the same name is refused.
 func AddRoot(file, server string, r Root) (Change, error) {
+	d, err := roots.Resolve(r.Path, roots.ResolveOptions{Name: r.Name, Access: r.Access})
+	if err != nil {
+		return Change{}, err
+	}
+	r.Path = d.Path
 	return edit(file, func(f *File) (*splice.Doc, error) {
 		p, list, err := f.scope(server)
 		if err != nil {
@@ -74,6 +80,60 @@ func RemoveRoot(file, server, root string) (Change, error) {
 		}
 		if _, left := doc.Find(append(p, "roots")); !left {
 			doc, err = doc.Insert(append(p, "roots"), splice.Array())
+		}
+		return doc, err
+	})
+}
+
+// SetRoot gives a root of a file, by its name or its directory, another name, other rights, or another pin, as change has it of what
+// it was; its path stays. Where it is the active workspace by its name, that follows.
+func SetRoot(file, server, root string, change func(Root) Root) (Change, error) {
+	return edit(file, func(f *File) (*splice.Doc, error) {
+		p, list, err := f.scope(server)
+		if err != nil {
+			return nil, err
+		}
+		i := f.indexOf(list.Value, root)
+		if i < 0 {
+			return nil, errors.Join(noRoot(f.Path, root, list.Value), f.elsewhere(server, root))
+		}
+		old := list.Value[i]
+		to := change(old)
+		for j, other := range list.Value {
+			if j != i && to.Name != "" && other.Name == to.Name {
+				return nil, other.Origin.errorf("there is a root named %q already", to.Name)
+			}
+		}
+		active := f.Active.Given() && f.Active.Value == old.Name && old.Name != "" && to.Name != old.Name
+		doc := f.doc
+		set := func(name string, v *splice.Value, given bool) {
+			at := append(slices.Clone(p), "roots", i, name)
+			_, there := doc.Find(at)
+			switch {
+			case err != nil:
+			case given && there:
+				doc, err = doc.Replace(at, v)
+			case given:
+				doc, err = doc.Insert(at, v)
+			case there:
+				doc, err = doc.Delete(at)
+			}
+		}
+		if to.Name != old.Name {
+			set("name", splice.String(to.Name), to.Name != "")
+		}
+		if to.Access != old.Access {
+			set("access", splice.String(word(accessWords, to.Access)), to.Access != roots.ReadWrite)
+		}
+		if to.Pin != old.Pin {
+			set("pin", splice.Bool(true), to.Pin)
+		}
+		if active && err == nil {
+			value := to.Name
+			if value == "" {
+				value = f.placeOf(old)
+			}
+			doc, err = doc.Replace(splice.Path{"active"}, splice.String(value))
 		}
 		return doc, err
 	})

@@ -22,6 +22,11 @@ func TestEditRoots(t *testing.T) {
 			return RemoveRoot(file, server, strings.ReplaceAll(root, "TOP", h.top))
 		}
 	}
+	set := func(server, root string, to Root) func(h *home, file string) (Change, error) {
+		return func(h *home, file string) (Change, error) {
+			return SetRoot(file, server, strings.ReplaceAll(root, "TOP", h.top), func(Root) Root { return to })
+		}
+	}
 	use := func(root string) func(h *home, file string) (Change, error) {
 		return func(h *home, file string) (Change, error) { return Use(file, strings.ReplaceAll(root, "TOP", h.top)) }
 	}
@@ -60,6 +65,21 @@ func TestEditRoots(t *testing.T) {
 		{"also of a client's file", "mcp.json", skeleton, remove("fs", "w"), strings.Replace(skeleton, "[\n        {\"uri\": \"file://TOP/work\", \"name\": \"w\"}\n      ]", "[]", 1), false},
 		{"remove an unknown one", "c.toml", two, remove("", "oo"), "there is no root \"oo\", did you mean \"o\"?", true},
 		{"remove the active one", "c.toml", "active = \"o\"\n" + two, remove("", "TOP/other"), "c.toml:1:10: \"TOP/other\" is the active workspace", true},
+
+		{"rename", "c.toml", two, set("", "w", Root{Name: "work", Access: roots.ReadWrite}), strings.Replace(two, "name = \"w\"", "name = \"work\"", 1), false},
+		{"rename the active one", "c.toml", "active = \"w\" # now\n" + two, set("", "w", Root{Name: "work", Access: roots.ReadWrite}),
+			"active = \"work\" # now\n" + strings.Replace(two, "name = \"w\"", "name = \"work\"", 1), false},
+		{"take the name of the active one", "c.toml", "active = \"w\"\n" + two, set("", "w", Root{Access: roots.ReadWrite}),
+			"active = \"TOP/work\"\n" + strings.Replace(two, "name = \"w\"\n", "", 1), false},
+		{"read-only and pinned", "c.toml", "roots = [ { path = \"TOP/work\" } ] # r\n", set("", "TOP/work", Root{Access: roots.ReadOnly, Pin: true}),
+			"roots = [ { path = \"TOP/work\", access = \"ro\", pin = true } ] # r\n", false},
+		{"writable again", "c.toml", "[[roots]]\npath = \"TOP/work\" # here\naccess = \"ro\" # no\npin = true\n", set("", "TOP/work", Root{Access: roots.ReadWrite}),
+			"[[roots]]\npath = \"TOP/work\" # here\n", false},
+		{"nothing", "c.toml", two, set("", "w", Root{Name: "w", Access: roots.ReadWrite}), two, false},
+		{"one of a client's file", "mcp.json", skeleton, set("fs", "w", Root{Name: "w", Access: roots.ReadOnly}),
+			strings.Replace(skeleton, "\"w\"}", "\"w\", \"access\": \"ro\"}", 1), false},
+		{"a name that is there", "c.toml", two, set("", "w", Root{Name: "o", Access: roots.ReadWrite}), "there is a root named \"o\" already", true},
+		{"set an unknown one", "c.toml", two, set("", "oo", Root{}), "there is no root \"oo\", did you mean \"o\"?", true},
 
 		{"use a name", "c.toml", two, use("o"), strings.Replace(two, "mine\n\n", "mine\n\nactive = \"o\"\n\n", 1), false},
 		{"use another", "c.toml", "active = \"w\" # now\n" + two, use("o"), "active = \"o\" # now\n" + two, false},

@@ -149,8 +149,33 @@ func (f File) Ask(s Server, dirs ...string) error {
 	return nil
 }
 
-// Allow consents: the server may have the directory, and what is in it, when a client has it in its list.
-func (f File) Allow(s Server, dir string) error { return f.append(allowed, s, dir) }
+// Allow consents: the server may have the directory, and what is in it, when a client has it in its list. What in it waited for that
+// does not any more. A directory that is there must not be broad.
+func (f File) Allow(s Server, dir string) error {
+	entries, err := f.Entries()
+	if err != nil {
+		return err
+	}
+	var broad *roots.Error
+	d, err := roots.Resolve(dir, roots.ResolveOptions{Access: roots.ReadWrite})
+	if errors.As(err, &broad) && broad.Reason == roots.TooBroad {
+		return err
+	}
+	if err := f.append(allowed, s, dir); err != nil {
+		return err
+	}
+	if err != nil {
+		return nil // it is gone, and so is what was in it
+	}
+	for _, e := range entries {
+		if _, _, in := roots.NewSet(d).Match(e.Dir); in && !e.Allowed && e.Server == s && e.Dir != dir {
+			if err := f.Forget(s, e.Dir); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
 
 // Forget takes back whatever there is about a server and a directory.
 func (f File) Forget(s Server, dir string) error { return f.append(forgotten, s, dir) }

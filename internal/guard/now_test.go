@@ -97,7 +97,9 @@ func TestWhatWaitsForConsentIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := guard.New(guard.Options{Server: server.Name, ClientRoots: roots.Accept, Consent: w.consents.Watch(server), Board: approval.NewBoard(nil)})
-	h := g.Wrap(exchange.HandlerFunc(func(_ context.Context, r *exchange.Request, reply func(exchange.Outcome)) { reply(exchange.Result(r, []byte(`{}`))) }))
+	h := g.Wrap(exchange.HandlerFunc(func(_ context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		reply(exchange.Result(r, []byte(`{}`)))
+	}))
 	s := exchange.NewSession(t.Context())
 	s.SetClient(exchange.Client{Name: "editor", Revision: "2025-11-25", Capabilities: []byte(`{"roots":{}}`)})
 	answer := []byte(`{"roots":[{"uri":"` + roots.FileURI(w.names["A"]) + `","name":"a"},{"uri":"` + roots.FileURI(w.names["B"]) + `","name":"b"}]}`)

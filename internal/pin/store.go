@@ -27,8 +27,9 @@ type Entry struct {
 	Since time.Time
 	// For is set for one that waits for a person: the file that it is to be in.
 	For string
-	// Reviewed is set when a person was shown how one that waits differs.
-	Reviewed bool
+	// Reviewed is set when a person was shown how one that waits differs, and Refused when that person said no to it as it is:
+	// it stays held, and waits for nobody.
+	Reviewed, Refused bool
 }
 
 // id tells entries apart.
@@ -53,14 +54,55 @@ type Store struct {
 	Lock string
 }
 
+// In is the store that has its pins in another file.
+func (s Store) In(file string) Store {
+	s.Pins = file
+	return s
+}
+
 // contents are those of both files.
 type contents struct{ pinned, waiting []Entry }
 
 // Pinned returns what is pinned.
 func (s Store) Pinned() ([]Entry, error) { return load(s.Pins) }
 
-// Waits returns what waits for a person, for every file of pins.
+// Waits returns what waits for a person, for every file of pins, and what one refused.
 func (s Store) Waits() ([]Entry, error) { return load(s.Waiting) }
+
+// Review is how something that waits differs from what is pinned.
+type Review struct {
+	Entry
+	// First is set for what was never accepted; then there are no Changes, and Reasons says what is wrong with it.
+	First   bool
+	Before  Entry
+	Changes []Change
+	Reasons []string
+}
+
+// Review returns how each of those that wait differs from what is pinned.
+func (s Store) Review(waiting []Entry) ([]Review, error) {
+	var list []Review
+	pinned := map[string][]Entry{} // by file
+	for _, e := range waiting {
+		all, ok := pinned[e.For]
+		if !ok {
+			var err error
+			if all, err = s.In(e.For).Pinned(); err != nil {
+				return nil, err
+			}
+			pinned[e.For] = all
+		}
+		r := Review{Entry: e}
+		if i := slices.IndexFunc(all, func(o Entry) bool { return o.Owner == e.Owner && o.Key() == e.Key() }); i >= 0 {
+			r.Before, r.Changes = all[i], Compare(all[i].Definition, e.Definition)
+			r.Reasons = Reasons(r.Changes)
+		} else {
+			r.First, r.Reasons = true, Reasons(Suspicious(e.Definition))
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
 
 func (s Store) read() (contents, error) {
 	var c contents
@@ -103,12 +145,33 @@ func (s Store) Accept(match func(Entry) bool) ([]Entry, error) {
 		}
 		for _, e := range accepted {
 			c.waiting = without(c.waiting, e)
-			e.For, e.Reviewed, e.Since = "", false, now()
+			e.For, e.Reviewed, e.Refused, e.Since = "", false, false, now()
 			c.pinned = append(without(c.pinned, e), e)
 		}
 		return nil
 	})
 	return accepted, err
+}
+
+// Refuse says no to what waits for s.Pins as it is and for which match is true, and returns that: it stays held, and what the server
+// says next waits again when it is another thing. Like Accept it is for what was reviewed.
+func (s Store) Refuse(match func(Entry) bool) ([]Entry, error) {
+	var refused []Entry
+	err := s.edit(func(c *contents) error {
+		for i := range c.waiting {
+			e := &c.waiting[i]
+			if e.For != s.Pins || e.Refused || !match(*e) {
+				continue
+			}
+			if !e.Reviewed {
+				return ErrNotReviewed
+			}
+			e.Refused = true
+			refused = append(refused, *e)
+		}
+		return nil
+	})
+	return refused, err
 }
 
 // Forget takes back what is pinned in s.Pins, and what waits for it, for which match is true, and returns that. It is pinned
@@ -182,6 +245,7 @@ type record struct {
 	Since      time.Time       `json:"since"`
 	For        string          `json:"for,omitempty"`
 	Reviewed   bool            `json:"reviewed,omitempty"`
+	Refused    bool            `json:"refused,omitempty"`
 	Definition json.RawMessage `json:"definition"`
 }
 
@@ -192,7 +256,7 @@ func format(entries []Entry) []byte {
 	})
 	f := file{Pins: []record{}}
 	for _, e := range list {
-		f.Pins = append(f.Pins, record{e.Server, e.Runs, e.Kind, e.Name, e.Since, e.For, e.Reviewed, e.Text})
+		f.Pins = append(f.Pins, record{e.Server, e.Runs, e.Kind, e.Name, e.Since, e.For, e.Reviewed, e.Refused, e.Text})
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -236,7 +300,7 @@ func parse(text []byte) ([]Entry, error) {
 		if !slices.Contains([]Kind{Server, Tool, Prompt, Template}, r.Kind) || len(r.Definition) == 0 || r.Definition[0] != '{' {
 			return nil, fmt.Errorf("%q of %q is no pin", r.Name, r.Server)
 		}
-		e := Entry{Owner{r.Server, r.Runs}, New(r.Kind, r.Name, r.Definition), r.Since, r.For, r.Reviewed}
+		e := Entry{Owner{r.Server, r.Runs}, New(r.Kind, r.Name, r.Definition), r.Since, r.For, r.Reviewed, r.Refused}
 		if seen[e.id()] {
 			return nil, fmt.Errorf("%s of %q is pinned twice", e.Definition, r.Server)
 		}
