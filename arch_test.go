@@ -172,6 +172,7 @@ var skips = map[string]struct {
 	"peers/confine_linux_test.go":              {1, "a kernel that cannot confine; with ROOTBOUND_PEERS=require a failure"},
 	"peers/install_linux_test.go":              {1, "no pip; with ROOTBOUND_PEERS=require a failure"},
 	"peers/main_test.go":                       {1, "the peers are not installed; with ROOTBOUND_PEERS=require a failure"},
+	"release/main_test.go":                     {1, "the peers are not installed, or it is not Linux; with ROOTBOUND_PEERS=require a failure"},
 	"rootfs/change_linux_test.go":              {6, "no mounts, or no openat2, or names that cannot be exchanged; root may write everything"},
 	"rootfs/change_test.go":                    {1, "Windows has other names"},
 	"rootfs/locate_test.go":                    {2, "Windows has other names; a file system with one spelling"},
