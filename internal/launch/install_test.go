@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -140,7 +141,7 @@ func TestPrint(t *testing.T) {
 	grow := func(change func(dir string) error) string {
 		dir := t.TempDir()
 		err := errors.Join(os.Mkdir(filepath.Join(dir, "d"), 0o700), os.WriteFile(filepath.Join(dir, "d/f"), []byte("text"), 0o600),
-			os.WriteFile(filepath.Join(dir, "g"), nil, 0o700), change(dir))
+			os.WriteFile(filepath.Join(dir, "g"), nil, 0o700), os.WriteFile(filepath.Join(dir, "long"), make([]byte, 300_000), 0o600), change(dir))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,6 +152,9 @@ func TestPrint(t *testing.T) {
 		return print
 	}
 	same := grow(func(string) error { return nil })
+	if want := "sha256:912557bd1fedd2f94e0685ce3e256c223f0f136550be7f4e0c1cde24c74b4be8"; runtime.GOOS != "windows" && same != want {
+		t.Errorf("the print is %s, want %s: what was installed before would be refused", same, want)
+	}
 	prints := []string{same}
 	for what, change := range map[string]func(dir string) error{
 		"content":      func(dir string) error { return os.WriteFile(filepath.Join(dir, "d/f"), []byte("texT"), 0o600) },
@@ -158,6 +162,16 @@ func TestPrint(t *testing.T) {
 		"another file": func(dir string) error { return os.WriteFile(filepath.Join(dir, "d/h"), nil, 0o600) },
 		"a directory":  func(dir string) error { return os.Mkdir(filepath.Join(dir, "e"), 0o700) },
 		"removed":      func(dir string) error { return os.Remove(filepath.Join(dir, "g")) },
+		"a byte of a long file, with its size and time as they were": func(dir string) error {
+			name := filepath.Join(dir, "long")
+			info, err := os.Stat(name)
+			if err != nil {
+				return err
+			}
+			text := make([]byte, 300_000)
+			text[200_000] = 1
+			return errors.Join(os.WriteFile(name, text, 0o600), os.Chtimes(name, info.ModTime(), info.ModTime()))
+		},
 	} {
 		print := grow(change)
 		if slices.Contains(prints, print) {
