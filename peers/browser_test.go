@@ -1,167 +1,218 @@
 package peers
 
 import (
-	"bufio"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
 )
 
-// browser is a Chromium without a window, driven over two pipes.
-type browser struct {
-	t       *testing.T
-	in      *os.File
-	out     *bufio.Reader
-	n       int
-	session string
-	// complaints are what the page said on its console, or asked for.
-	complaints []string
-	loaded     bool
+// chromium is the browser of this run; it is started when it is first needed.
+var chromium = sync.OnceValues(func() (context.Context, error) {
+	if !slices.ContainsFunc([]string{"chromium", "chromium-browser", "google-chrome"}, func(name string) bool {
+		_, err := exec.LookPath(name)
+		return err == nil
+	}) {
+		return nil, errors.New("there is no chromium")
+	}
+	// It ends with this process: nobody else knows when the last test was.
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-dev-shm-usage", true))
+	allocator, _ := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, _ := chromedp.NewContext(allocator)
+	return ctx, chromedp.Do(ctx)
+})
+
+// page is a page in a browser of its own.
+type page struct {
+	t   *testing.T
+	ctx context.Context
+
+	mu         sync.Mutex
+	complaints []string // what the browser says of it
 }
 
-type browserMessage struct {
-	ID     int
-	Method string
-	Params json.RawMessage
-	Result json.RawMessage
-	Error  *struct{ Message string }
-}
-
-// newBrowser starts one, with one page.
-func newBrowser(t *testing.T) *browser {
+// newPage is an empty one. Ours says of an address whether the page may ask for it.
+func newPage(t *testing.T, ours func(address string) bool) *page {
 	t.Helper()
-	var program string
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			program = path
-			break
-		}
-	}
-	if program == "" {
-		missing(t, "finding a browser: there is no chromium")
-	}
-	commands, in, err := os.Pipe()
+	parent, err := chromium()
 	if err != nil {
-		t.Fatal(err)
+		missing(t, "starting a browser: "+err.Error())
 	}
-	out, answers, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-		"--remote-debugging-pipe", "--user-data-dir="+t.TempDir())
-	cmd.ExtraFiles = []*os.File{commands, answers} // it reads 3 and writes 4
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	commands.Close()
-	answers.Close()
-	b := &browser{t: t, in: in, out: bufio.NewReader(out)}
-	t.Cleanup(func() {
-		in.Close() // with which it ends
-		out.Close()
-		cmd.Wait()
-	})
-	var target struct{ TargetID, SessionID string }
-	b.do("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
-	b.do("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &target)
-	b.session = target.SessionID
-	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
-		b.do(domain+".enable", nil, nil)
-	}
-	return b
-}
-
-// do has something done, and puts what comes of it into result.
-func (b *browser) do(method string, params map[string]any, result any) {
-	b.t.Helper()
-	b.n++
-	m := map[string]any{"id": b.n, "method": method}
-	if params != nil {
-		m["params"] = params
-	}
-	if b.session != "" {
-		m["sessionId"] = b.session
-	}
-	text, err := json.Marshal(m)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	if _, err := b.in.Write(append(text, 0)); err != nil {
-		b.t.Fatalf("%s: %v", method, err)
-	}
-	for {
-		got := b.next(method)
-		if got.ID != b.n {
-			continue
-		}
-		if got.Error != nil {
-			b.t.Fatalf("%s: %s", method, got.Error.Message)
-		}
-		if result != nil {
-			if err := json.Unmarshal(got.Result, result); err != nil {
-				b.t.Fatalf("%s: %v", method, err)
+	ctx, cancel := chromedp.NewContext(parent, chromedp.WithNewBrowserContext())
+	t.Cleanup(cancel)
+	p := &page{t: t, ctx: ctx}
+	if err := chromedp.Listen(ctx, func(event any) {
+		complaint := ""
+		switch e := event.(type) {
+		case *runtime.EventExceptionThrown:
+			complaint = e.ExceptionDetails.Text
+		case *runtime.EventConsoleAPICalled:
+			text, _ := json.Marshal(e.Args)
+			complaint = string(text)
+		case *log.EventEntryAdded:
+			complaint = e.Entry.Text + " " + e.Entry.URL
+		case *network.EventRequestWillBeSent:
+			if !ours(e.Request.URL) {
+				complaint = "it asks for " + e.Request.URL
 			}
 		}
-		return
+		if complaint != "" {
+			p.mu.Lock()
+			p.complaints = append(p.complaints, complaint)
+			p.mu.Unlock()
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	command(p, log.Enable, cdp.Empty{})
+	command(p, network.Enable, network.EnableParams{})
+	command(p, runtime.Enable, cdp.Empty{})
+	p.do(chromedp.EmulateViewport(1280, 800))
+	return p
+}
+
+func (p *page) do(steps ...chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		p.t.Fatalf("in the browser: %v\n%s\n%q", err, p.shown(), p.said())
 	}
 }
 
-func (b *browser) next(waiting string) browserMessage {
-	b.t.Helper()
-	text, err := b.out.ReadBytes(0)
+// command has the browser do something with the page.
+func command[P, R any](p *page, c cdp.Command[P, R], params P) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	if _, err := chromedp.Call(ctx, c, params); err != nil {
+		p.t.Fatalf("in the browser: %v", err)
+	}
+}
+
+// shown is what a person reads.
+func (p *page) shown() string {
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body.innerText`))
 	if err != nil {
-		b.t.Fatalf("%s: the browser ended: %v", waiting, err)
+		return err.Error()
 	}
-	var m browserMessage
-	if err := json.Unmarshal(text[:len(text)-1], &m); err != nil {
-		b.t.Fatal(err)
+	return text
+}
+
+// eval is what an expression of the page's comes to.
+func eval[T any](p *page, expression string) T {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		p.t.Fatalf("in the page: %v\n%s\n%s\n%q", err, expression, p.shown(), p.said())
 	}
-	switch m.Method {
-	case "Page.loadEventFired":
-		b.loaded = true
-	case "Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded":
-		b.complaints = append(b.complaints, m.Method+" "+string(m.Params))
-	case "Network.requestWillBeSent":
-		var p struct{ Request struct{ URL string } }
-		json.Unmarshal(m.Params, &p)
-		if !strings.HasPrefix(p.Request.URL, "file://") || !strings.HasSuffix(p.Request.URL, ".html") {
-			b.complaints = append(b.complaints, "it asked for "+p.Request.URL)
+	return v
+}
+
+// run runs a script in the page.
+func (p *page) run(script string) {
+	p.t.Helper()
+	eval[chromedp.Void](p, script)
+}
+
+// until waits until an expression of the page's is true.
+func (p *page) until(expression string) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	if _, err := chromedp.Run(ctx, chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingInterval(20*time.Millisecond))); err != nil {
+		p.t.Fatalf("it never comes to %s: %v\n%s\n%q", expression, err, p.shown(), p.said())
+	}
+}
+
+// shows waits until a text is to be read.
+func (p *page) shows(text string) {
+	p.t.Helper()
+	quoted, _ := json.Marshal(text)
+	p.until("document.body.innerText.includes(" + string(quoted) + ")")
+}
+
+func (p *page) said() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.complaints)
+}
+
+// calm checks that the browser had nothing to say of the page, but that something was refused.
+func (p *page) calm() {
+	p.t.Helper()
+	said := slices.DeleteFunc(p.said(), func(s string) bool { return strings.HasPrefix(s, "Failed to load resource: the server responded with a status of 4") })
+	if len(said) > 0 {
+		p.t.Errorf("the browser says %q", said)
+	}
+}
+
+// theme shows the page in a theme, and in a window so wide.
+func (p *page) theme(scheme string, width int64) {
+	p.t.Helper()
+	p.do(chromedp.EmulateViewport(width, 800))
+	command(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+}
+
+// axe is what a test of accessibility finds, by rule.
+func (p *page) axe() []string {
+	p.t.Helper()
+	needNode(p.t)
+	script, err := os.ReadFile("node_modules/axe-core/axe.min.js")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if !eval[bool](p, `typeof axe !== "undefined"`) {
+		p.run(string(script))
+	}
+	return eval[[]string](p, `axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}).then(r =>
+		r.violations.flatMap(v => v.nodes.map(n => v.id + ": " + n.target.join(" ") + ": " + n.failureSummary)))`)
+}
+
+// looks checks a section in both themes, on a wide and a narrow screen.
+func (p *page) looks(name string) {
+	p.t.Helper()
+	for _, scheme := range []string{"light", "dark"} {
+		for _, width := range []int64{1280, 360} {
+			p.theme(scheme, width)
+			p.do(chromedp.Sleep(150 * time.Millisecond))
+			if dir := os.Getenv("ROOTBOUND_SHOTS"); dir != "" { // for who wants to see it
+				png, err := chromedp.Run(p.ctx, chromedp.FullScreenshot(100))
+				if err != nil {
+					p.t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%s-%d.png", name, scheme, width)), png, 0o600); err != nil {
+					p.t.Fatal(err)
+				}
+			}
+			for _, found := range p.axe() {
+				p.t.Errorf("%s, %s, %d: %s", name, scheme, width, found)
+			}
+			if wide := eval[int64](p, `document.documentElement.scrollWidth`); wide > width {
+				p.t.Errorf("%s, %s: the page is %d wide in a window of %d", name, scheme, wide, width)
+			}
 		}
 	}
-	return m
-}
-
-// open shows a file, in a window so wide.
-func (b *browser) open(path, scheme string, width int) {
-	b.t.Helper()
-	b.do("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": false}, nil)
-	b.do("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
-	b.loaded = false
-	b.do("Page.navigate", map[string]any{"url": "file://" + path}, nil)
-	for !b.loaded {
-		b.next("loading the page")
-	}
-}
-
-// eval returns what an expression of the page's comes to.
-func (b *browser) eval(expression string, result any) {
-	b.t.Helper()
-	var got struct {
-		Result           struct{ Value json.RawMessage }
-		ExceptionDetails json.RawMessage
-	}
-	b.do("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true}, &got)
-	if got.ExceptionDetails != nil {
-		b.t.Fatalf("evaluating in the page: %s", got.ExceptionDetails)
-	}
-	if err := json.Unmarshal(got.Result.Value, result); err != nil {
-		b.t.Fatal(err)
-	}
+	p.theme("light", 1280)
 }
 
 // hidden lists texts that a person cannot read: cut off, of no size, or hardly of another colour than what is behind them.
@@ -196,39 +247,32 @@ func TestReportInABrowser(t *testing.T) {
 		"held":   {"--race", "0", "--", guard, "fs", "--log", "off", "--ask", "client", "{roots}"},
 		"leaked": {"--race", "0", "--era", "legacy", "--no-confine", "--fail-on", "nothing", "--", guard, "demo", "--naughty-server", "/"},
 	}
-	b := newBrowser(t)
 	for name, args := range reports {
 		file := filepath.Join(dir, name+".html")
 		if out, err := exec.CommandContext(t.Context(), guard, append([]string{"verify", "--html", file}, args...)...).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		for _, scheme := range []string{"light", "dark"} {
-			for _, width := range []int{360, 1280} {
+			for _, width := range []int64{360, 1280} {
 				t.Run(fmt.Sprintf("%s, %s, %d", name, scheme, width), func(t *testing.T) {
-					b.t, b.complaints = t, nil
-					b.open(file, scheme, width)
-					var first, page string
-					b.eval(`document.body.innerText.slice(0, 400)`, &first)
+					p := newPage(t, func(address string) bool { return address == "file://"+file })
+					p.theme(scheme, width)
+					p.do(chromedp.Navigate("file://" + file))
+					first := eval[string](p, `document.body.innerText.slice(0, 400)`)
 					if !strings.Contains(first, "Does it keep its boundary?") || !strings.Contains(first, " held") {
 						t.Errorf("it begins with %q", first)
 					}
-					b.eval(`getComputedStyle(document.body).backgroundColor`, &page)
-					if dark := page != "rgb(255, 255, 255)"; dark != (scheme == "dark") {
-						t.Errorf("the page is %s", page)
+					color := eval[string](p, `getComputedStyle(document.body).backgroundColor`)
+					if dark := color != "rgb(255, 255, 255)"; dark != (scheme == "dark") {
+						t.Errorf("the page is %s", color)
 					}
-					var unread []string
-					b.eval(hidden, &unread)
-					if len(unread) > 0 {
+					if unread := eval[[]string](p, hidden); len(unread) > 0 {
 						t.Errorf("%d texts cannot be read: %q", len(unread), unread[:min(5, len(unread))])
 					}
-					var wide int
-					b.eval(`document.documentElement.scrollWidth`, &wide)
-					if wide > width {
+					if wide := eval[int64](p, `document.documentElement.scrollWidth`); wide > width {
 						t.Errorf("the page is %d wide", wide)
 					}
-					if len(b.complaints) > 0 {
-						t.Errorf("the page complains, or asks for more: %q", b.complaints)
-					}
+					p.calm()
 				})
 			}
 		}

@@ -31,8 +31,9 @@ type Question struct {
 	Short bool            `json:"short,omitempty"`
 	// Digest names exactly this call: its server, definition, tool and arguments.
 	Digest string `json:"digest"`
-	// Why says why it is asked.
-	Why string `json:"why,omitempty"`
+	// Why says why it is asked, with Rule, where the rule is that asks.
+	Why  string `json:"why,omitempty"`
+	Rule string `json:"rule,omitempty"`
 	// Choices are the answers that are offered. Remember is set when a yes may be good for more than this call, Same when for
 	// no other arguments.
 	Choices  []Choice `json:"choices"`

@@ -267,7 +267,7 @@ func placeOf(p policy.Path) approval.Place {
 // question is what a person sees.
 func (s *subject) question() approval.Question {
 	q := approval.Question{
-		ID: trailID(s.r), Server: s.server, Tool: s.tool, Client: clientName(s.r), Digest: s.digest[:shortDigest], Why: s.decision.Reason,
+		ID: trailID(s.r), Server: s.server, Tool: s.tool, Client: clientName(s.r), Digest: s.digest[:shortDigest], Why: s.decision.Reason, Rule: s.decision.Rule,
 		Args: json.RawMessage(s.args), Size: len(s.args), Choices: s.choices(), Remember: s.decision.Remember != policy.Never,
 		Same:    s.decision.Remember == policy.SameCall,
 		Targets: s.use.Targets, Hosts: s.use.Hosts, Effect: s.call.Effect.String(), From: s.call.From, Kept: s.decision.Remember.String(),

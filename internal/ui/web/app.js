@@ -2,7 +2,8 @@
 
 import { h, fill, icon } from "./lib/dom.js";
 import { open } from "./lib/api.js";
-import { all, follow, run } from "./lib/events.js";
+import { all, follow, isReady, run } from "./lib/events.js";
+import { visible } from "./lib/unseen.js";
 import { choose, language, languages, parts, texts } from "./lib/text.js";
 import { keysOn, setKeys, theme, setTheme, notifies, setNotifies, canNotify } from "./lib/settings.js";
 import { pages } from "./pages.js";
@@ -77,6 +78,16 @@ function heading() {
   badge.title = t("nav.waiting", { n });
 }
 
+let told = null; // the notification that is shown; a newer one takes its place
+
+// notify tells of a question while nobody looks at the tab.
+function notify(q) {
+  const n = all("question").size;
+  const body = [q.server, q.place, n > 1 && t("nav.waiting", { n })].filter(Boolean).map((s) => visible(s).slice(0, 120)).join("\n");
+  told = new Notification(visible(q.tool).slice(0, 80), { body, tag: "rootbound", lang: document.documentElement.lang });
+  told.onclick = () => { focus(); location.hash = "#/questions/" + q.id; };
+}
+
 function settings() {
   const option = (value, label, chosen) => h("option", { value, selected: value === chosen }, label);
   const notice = h("p.note", { hidden: true }, t("notify.denied"));
@@ -114,7 +125,13 @@ async function begin() {
       if (!localStorage.getItem("key") || e.code !== "link") return closed(e.code);
     }
   }
-  follow("question", always, heading);
+  const known = new Set();
+  follow("question", always, (key, q) => {
+    if (q && !known.has(key) && isReady() && document.hidden && notifies()) notify(q);
+    if (q) known.add(key); else known.delete(key);
+    if (!all("question").size) told?.close?.();
+  });
+  follow("changes", always, heading);
   follow("ready", always, () => { broken.hidden = true; heading(); });
   follow("away", always, (code) => { if (code === "session") closed(); else broken.hidden = false; });
   run();

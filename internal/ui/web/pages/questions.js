@@ -132,23 +132,32 @@ export function mount(main, signal) {
       h("h2", null, parts(sentence, { tool: strong(q.tool, 80), server: strong(q.server, 60), what })));
   }
 
+  let facts = h("div"); // of the question that is shown, with the arguments that are shown
+
   function question() {
     const q = value(key);
     if (!q || !detail) return;
     const d = detail.shown;
-    const lines = d.diff ? read(d.diff) : null;
     const alike = order.filter((k) => like(value(k)) === like(q)).length;
-    fill(panel, h("div.scroll", null, heading(q, d),
-      d.why && h("div.part", null, h("h3", null, t("why")), h("p", null, said(d.why, 600)), d.from && h("p.note", null, parts(t("from"), { from: said(d.from, 200) }))),
+    facts = h("div.facts2");
+    fill(panel, h("div.scroll", null, facts, args(q, d),
+      alike > 1 && h("p", null, h("button.small", { type: "button", on: { click: () => { for (const k of order) if (like(value(k)) === like(q)) chosen.add(k); draw(); batch(); } } }, t("selectLike", { n: alike })))),
+    bar(q, d), legend());
+    tellFacts();
+  }
+
+  function tellFacts() {
+    const q = value(key), d = detail.shown;
+    const lines = d.diff ? read(d.diff) : null;
+    const why = d.rule && d.why.endsWith(" (" + d.rule + ")") ? d.why.slice(0, -d.rule.length - 3) : d.why;
+    fill(facts, heading(q, d),
+      d.why && h("div.part", null, h("h3", null, t("why")), h("p", null, said(why, 600)), why !== d.why && h("p.note", null, parts(t("rule"), { rule: path(d.rule, 300) })), d.from && h("p.note", null, parts(t("from"), { from: said(d.from, 200) }))),
       (d.places?.length || d.hosts?.length) && h("div.part", null, h("h3", null, t("places")), h("ul.places", null, (d.places ?? []).map(place),
         (d.hosts ?? []).map((x) => h("li", null, h("p", null, h("span.arg", null, t("host")), path(x))))),
       (d.targets?.length ?? 0) > (d.places?.length ?? 0) && h("p.note", null, t("morePlaces", { n: d.targets.length - d.places.length }))),
       lines && h("div.part", null, h("div.bar2", null, h("h3", null, t("diff")), h("div.choice", { role: "group" }, ["beside", "inline"].map((k) =>
-        h("button.quiet.small", { type: "button", "aria-pressed": String(layout === k), on: { click: () => { layout = k; localStorage.setItem("diff", k); question(); } } }, t("diff." + k))))),
-      h("div.frame2", { tabindex: "0", role: "group", "aria-label": t("diff") }, layout === "beside" ? beside(lines) : inline(lines))),
-      args(q, d),
-      alike > 1 && h("p", null, h("button.small", { type: "button", on: { click: () => { for (const k of order) if (like(value(k)) === like(q)) chosen.add(k); draw(); batch(); } } }, t("selectLike", { n: alike })))),
-    bar(q, d), legend());
+        h("button.quiet.small", { type: "button", "aria-pressed": String(layout === k), on: { click: () => { layout = k; localStorage.setItem("diff", k); tellFacts(); } } }, t("diff." + k))))),
+      h("div.frame2", { tabindex: "0", role: "group", "aria-label": t("diff") }, layout === "beside" ? beside(lines) : inline(lines))));
   }
 
   // legend says which keys there are, for who has a keyboard.
@@ -159,7 +168,7 @@ export function mount(main, signal) {
     return h("li", null, h("p", null, h("span.arg", null, said(p.arg, 60)), path(p.path, 600)),
       h("p.facts", null, h("span.tag" + (p.is === "nothing" ? ".good" : ""), null, t("is." + p.is, { size: size(p.size ?? 0) })),
         p.link && h("span.tag.wait", null, t("link")),
-        h("span.note", null, parts(t("inRoot"), { root: path(p.root, 200) }), " (" + t("access." + p.access) + ")"),
+        h("span.note", null, parts(t("inRoot"), { root: path(p.root, 200), access: t("access." + p.access) })),
         p.given !== p.path && h("span.note", null, parts(t("given"), { path: path(p.given, 300) }))));
   }
 
@@ -232,11 +241,9 @@ export function mount(main, signal) {
       Object.assign(ed, { state: same ? "same" : "good", message: same ? "" : t("edit.good") });
       detail.shown = same ? detail : got;
       since = performance.now();
-      const area = panel.querySelector("textarea"), at = [area.selectionStart, area.selectionEnd, area.scrollTop], focused = document.activeElement === area;
-      question();
-      const now = panel.querySelector("textarea");
-      if (focused) { now.focus(); now.setSelectionRange(at[0], at[1]); }
-      now.scrollTop = at[2];
+      tellFacts(); // and not the text, in which somebody writes
+      say();
+      answers();
     } catch (e) {
       if (!current()) return;
       Object.assign(ed, { state: "bad", message: t("edit.bad", { text: error(e) }) });
@@ -374,7 +381,7 @@ export function mount(main, signal) {
 
   addEventListener("keydown", (e) => {
     if (!keysOn() || e.ctrlKey || e.metaKey || e.altKey || e.repeat || e.isComposing || document.querySelector("dialog[open]")) return;
-    if (e.target.matches("input:not([type=checkbox]), textarea, select")) return;
+    if (!(e.target instanceof Element) || e.target.matches("input:not([type=checkbox]), textarea, select")) return;
     const many = chosen.size > 1;
     if (/^[1-9]$/.test(e.key)) {
       const b = panel.querySelector(`.bar [data-key="${e.key}"]`);

@@ -1,0 +1,384 @@
+package peers
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// home is a person's own directories, with guards in them and a page that finds them.
+type home struct {
+	t   *testing.T
+	dir string
+	env []string
+}
+
+// newHome makes one, whose configuration is config (TOML).
+func newHome(t *testing.T, config string) *home {
+	t.Helper()
+	h := &home{t: t, dir: t.TempDir()}
+	for name, dir := range map[string]string{"HOME": "home", "XDG_CONFIG_HOME": "config", "XDG_STATE_HOME": "state", "XDG_RUNTIME_DIR": "run"} {
+		if err := os.MkdirAll(filepath.Join(h.dir, dir, "rootbound"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		h.env = append(h.env, name+"="+filepath.Join(h.dir, dir))
+	}
+	if err := os.WriteFile(filepath.Join(h.dir, "config", "rootbound", "rootbound.toml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// command is a command of the program, in this home.
+func (h *home) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(guard, args...)
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "XDG_") || strings.HasPrefix(v, "HOME=") || strings.HasPrefix(v, "CI=")
+	}), h.env...)
+	return cmd
+}
+
+// connect connects a client to a guard in this home.
+func (h *home) connect(args ...string) *mcp.ClientSession {
+	h.t.Helper()
+	client := mcp.NewClient(&mcp.Implementation{Name: "tester", Version: "1.2"}, nil)
+	cmd := h.command(args...)
+	cmd.Stderr = h.t.Output()
+	session, err := client.Connect(h.t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { session.Close() })
+	return session
+}
+
+// calling is a call that is on its way.
+type calling struct {
+	t    *testing.T
+	done chan struct{}
+	res  *mcp.CallToolResult
+	err  error
+}
+
+func (h *home) call(s *mcp.ClientSession, tool string, arguments any) *calling {
+	c := &calling{t: h.t, done: make(chan struct{})}
+	go func() {
+		defer close(c.done)
+		c.res, c.err = s.CallTool(h.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
+	}()
+	return c
+}
+
+// text is what the client reads.
+func (c *calling) text() string {
+	c.t.Helper()
+	select {
+	case <-c.done:
+	case <-time.After(patience):
+		c.t.Fatal("the call has no answer")
+	}
+	if c.err != nil {
+		return "error: " + c.err.Error()
+	}
+	var all []string
+	for _, b := range c.res.Content {
+		if text, ok := b.(*mcp.TextContent); ok {
+			all = append(all, text.Text)
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// tab is our page in a browser.
+type tab struct {
+	*page
+	link string
+	at   string // its origin
+}
+
+// open serves the page of this home and opens it.
+func (h *home) open() *tab {
+	h.t.Helper()
+	p := h.browse(h.serve())
+	p.do(chromedp.Navigate(p.link))
+	return p
+}
+
+// browse is a browser for a link, which is not opened yet.
+func (h *home) browse(link string) *tab {
+	h.t.Helper()
+	at, _, _ := strings.Cut(link, "/#")
+	return &tab{newPage(h.t, func(address string) bool { return strings.HasPrefix(address, at+"/") }), link, at}
+}
+
+// press presses a key when the question has been shown for long enough that it counts.
+func (p *tab) press(keys string) {
+	p.t.Helper()
+	p.until(`document.querySelector("main [data-key='1']") !== null`)
+	p.do(chromedp.Sleep(settled))
+	p.key(keys)
+}
+
+// key presses one key, as a keyboard does: what the page keeps to itself writes nothing.
+func (p *tab) key(key string) {
+	p.t.Helper()
+	command(p.page, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: key, Text: key})
+	command(p.page, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyUp, Key: key})
+}
+
+// settled is how long a question is shown before a yes counts, and some more.
+const settled = 700 * time.Millisecond
+
+// serve serves the page, and returns its link.
+func (h *home) serve() string {
+	h.t.Helper()
+	cmd := h.command("ui")
+	cmd.Stderr = h.t.Output()
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() {
+		cmd.Process.Signal(os.Interrupt)
+		if err := cmd.Wait(); err != nil {
+			h.t.Errorf("rootbound ui ended with %v", err)
+		}
+	})
+	link, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		h.t.Fatalf("rootbound ui prints no link: %v", err)
+	}
+	return strings.TrimSpace(link)
+}
+
+// askForWrites are rules that ask for what writes, and let it be remembered for a tool, and a server of files.
+var askForWrites = fmt.Sprintf(`
+[[rule]]
+match = { tool = "write_file" }
+verdict = "ask"
+remember = "tool"
+reason = "Files are written by hand here."
+
+[[rule]]
+match = { tool = "edit_file" }
+verdict = "ask"
+remember = "tool"
+reason = "Files are written by hand here."
+
+[[rule]]
+match = { tool = "list_directory" }
+verdict = "allow"
+
+[server.files]
+command = %q
+args = [%q, "{roots}"]
+
+[server.files.tool.write_file]
+effect = "write"
+
+[server.files.tool.edit_file]
+effect = "write"
+`, tsFilesystem.command[0], tsFilesystem.command[1])
+
+// TestAQuestionOnThePage has a real client call a real server: the question is on the page, and a key answers it.
+func TestAQuestionOnThePage(t *testing.T) {
+	needNode(t)
+	h := newHome(t, askForWrites)
+	dir := workspace(t)
+	s := h.connect("run", "--server", "files", "--ask", "always", "--root", dir)
+	p := h.open()
+	p.shows("tester")
+	p.do(chromedp.Navigate(p.at + "/#/questions"))
+	p.shows("Nothing waits for you")
+
+	file := filepath.Join(dir, "notes.txt")
+	first := h.call(s, "write_file", map[string]any{"path": file, "content": "one\ntwo\n"})
+	p.shows("wants to write")
+	p.shows(file)
+	p.shows("Files are written by hand here")
+	p.looks("question")
+	p.press("2")
+	if got := first.text(); !strings.Contains(got, "Successfully wrote") {
+		t.Errorf("the model reads %q", got)
+	}
+	if text, _ := os.ReadFile(file); string(text) != "one\ntwo\n" {
+		t.Errorf("the file has %q", text)
+	}
+	p.shows("Nothing waits for you")
+
+	// A no, with a note for the model.
+	second := h.call(s, "write_file", map[string]any{"path": file, "content": "one\nthree\n"})
+	p.shows("a file that exists")
+	p.looks("diff")
+	p.press("n")
+	p.do(chromedp.KeyEvent("use the other file" + kb.Enter))
+	if got := second.text(); !strings.Contains(got, "and says: use the other file") || !second.res.IsError {
+		t.Errorf("the model reads %q", got)
+	}
+
+	// Other arguments: judged while they are written, run, and told.
+	third := h.call(s, "write_file", map[string]any{"path": file, "content": "big", "note": json.RawMessage("9007199254740993")})
+	p.press("e")
+	p.until(`document.querySelector("textarea") !== null`)
+	fill := func(text string) {
+		p.run(`document.querySelector("textarea").select()`)
+		command(p.page, input.InsertText, input.InsertTextParams{Text: text})
+	}
+	fill(`{"path": "/etc/passwd", "content": "x"}`)
+	p.shows("Refused: ")
+	p.until(`document.querySelector("[data-key='2']").disabled`)
+	fill(`{"path": 7`)
+	p.shows("This is not JSON")
+	other := filepath.Join(dir, "other.txt")
+	text, _ := json.Marshal(map[string]string{"path": other, "content": "small"})
+	fill(string(text))
+	p.shows("This may run.")
+	p.shows(other)
+	p.looks("edited")
+	p.do(chromedp.Sleep(settled), chromedp.Click("[data-key='2']"))
+	if got := third.text(); !strings.HasPrefix(got, "The user changed the arguments of this call before it ran") || !strings.Contains(got, `"path" was changed: "`+other+`"`) {
+		t.Errorf("the model reads %q", got)
+	}
+	if text, _ := os.ReadFile(other); string(text) != "small" {
+		t.Errorf("the file has %q", text)
+	}
+
+	// A yes for the session: the next one is not asked for.
+	fourth := h.call(s, "write_file", map[string]any{"path": file, "content": "four"})
+	p.press("3") // which shows what it means first
+	p.press("3")
+	if got := fourth.text(); !strings.Contains(got, "Successfully wrote") {
+		t.Errorf("the model reads %q", got)
+	}
+	if got := h.call(s, "write_file", map[string]any{"path": file, "content": "five"}).text(); !strings.Contains(got, "Successfully wrote") {
+		t.Errorf("the model reads %q", got)
+	}
+
+	// Nothing is answered by a key that was meant for the question before.
+	edit := h.call(s, "edit_file", map[string]any{"path": file, "edits": []map[string]string{{"oldText": "five", "newText": "six"}}})
+	p.run(`new Promise(done => {
+		const look = () => {
+			if (!document.querySelector("main [data-key='2']")) return requestAnimationFrame(look);
+			document.body.dispatchEvent(new KeyboardEvent("keydown", {key: "2", bubbles: true}));
+			done();
+		};
+		look();
+	})`)
+	p.shows("Another question is shown now")
+	p.press("1")
+	if got := edit.text(); !strings.Contains(got, "the user said no") {
+		t.Errorf("the model reads %q", got)
+	}
+	p.calm()
+}
+
+// TestNowOnThePage sees what runs, and holds everything.
+func TestNowOnThePage(t *testing.T) {
+	needNode(t)
+	h := newHome(t, askForWrites)
+	dir := workspace(t)
+	p := h.open()
+	p.shows("No guard runs")
+	p.looks("nothing")
+	s := h.connect("run", "--server", "files", "--ask", "always", "--root", "work="+dir, "--ro", "docs="+t.TempDir())
+	other := h.connect("fs", "--root", dir)
+	p.shows("tester")
+	p.shows(dir)
+	if got := h.call(s, "read_file", map[string]any{"path": "/etc/passwd"}).text(); !strings.Contains(got, "outside") {
+		t.Errorf("the model reads %q", got)
+	}
+	p.shows("/etc/passwd")
+	h.call(other, "list_directory", map[string]any{"path": dir}).text()
+	p.do(chromedp.Click(`//button[text()="Pause everything"]`))
+	p.shows("Every call of every server is held")
+	held := h.call(s, "list_directory", map[string]any{"path": dir})
+	p.shows("1 question")
+	p.looks("now")
+	p.do(chromedp.Click(`//button[text()="Resume everything"]`))
+	if got := held.text(); strings.Contains(got, "error") {
+		t.Errorf("the model reads %q", got)
+	}
+	other.Close()
+	p.until(`document.querySelectorAll(".guard").length === 1`)
+	p.calm()
+}
+
+// TestThePageInChinese has every text in the other language.
+func TestThePageInChinese(t *testing.T) {
+	h := newHome(t, askForWrites)
+	dir := workspace(t)
+	s := h.connect("fs", "--ask", "always", "--root", dir)
+	p := h.open()
+	p.run(`localStorage.setItem("language", "zh")`)
+	p.do(chromedp.Reload())
+	p.shows("当前")
+	p.looks("zh-now")
+	c := h.call(s, "write_file", map[string]any{"path": filepath.Join(dir, "a.txt"), "content": "一\n"})
+	p.do(chromedp.Navigate(p.at + "/#/questions"))
+	p.shows("想写入")
+	p.looks("zh-question")
+	p.press("1")
+	c.text()
+	p.calm()
+}
+
+// TestALinkIsForOneBrowser lets nobody in with a link that was used.
+func TestALinkIsForOneBrowser(t *testing.T) {
+	h := newHome(t, "")
+	link := h.serve()
+	p := h.browse(link)
+	p.do(chromedp.Navigate(link))
+	p.shows("No guard runs")
+	if address := eval[string](p.page, `location.href`); strings.Contains(address, "open=") {
+		t.Errorf("the token is still in the address %q", address)
+	}
+	p.do(chromedp.Reload())
+	p.shows("No guard runs")
+	p.calm()
+	thief := h.browse(link)
+	thief.do(chromedp.Navigate(link))
+	thief.shows("This tab is not let in")
+	thief.shows("This link was used already")
+	thief.looks("closed")
+	thief.do(chromedp.Navigate(thief.at + "/#/now"))
+	thief.do(chromedp.Reload())
+	thief.shows("This tab is not let in")
+}
+
+// TestANotification comes while the tab is hidden, and not else.
+func TestANotification(t *testing.T) {
+	h := newHome(t, askForWrites)
+	dir := workspace(t)
+	s := h.connect("fs", "--ask", "always", "--root", dir)
+	p := h.browse(h.serve())
+	p.do(chromedp.Navigate(p.link))
+	p.shows("tester")
+	p.run(`localStorage.setItem("notify", "on"); globalThis.told = []; globalThis.Notification = class { static permission = "granted"; constructor(title, o) { told.push(title + ": " + o.body) } }`)
+	c := h.call(s, "write_file", map[string]any{"path": filepath.Join(dir, "a.txt"), "content": "x"})
+	p.until(`document.title.startsWith("(1) ")`)
+	p.until(`told.length === 0`)
+	p.run(`Object.defineProperty(document, "hidden", {get: () => true})`)
+	d := h.call(s, "write_file", map[string]any{"path": filepath.Join(dir, "b.txt"), "content": "x"})
+	p.until(`told.length === 1 && told[0].includes("write_file") && told[0].includes("b.txt")`)
+	p.do(chromedp.Navigate(p.at + "/#/questions"))
+	p.press("1")
+	p.until(`document.title.startsWith("(1) ")`)
+	p.press("1")
+	c.text()
+	d.text()
+}
