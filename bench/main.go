@@ -4,7 +4,7 @@
 //
 // Cases are 1kb and 1mb (round trips through real processes), scan (one strict scan of a message), memory and start of the
 // guard; http and http-sessions of clients over HTTP; confine, confine-npx (which needs npm's registry), confine-peer and
-// confine-attempts (which need srt) of confined servers; doctor of a home with every client in it; log-index of a long log; and of the filesystem server
+// confine-attempts (which need srt) of confined servers; npm-shim of the npm package (with what .ci/peers installs); doctor of a home with every client in it; log-index of a long log; and of the filesystem server
 // fs-start, fs-memory and fs-calls (against the reference server, which .ci/peers
 // installs), fs-million (against fd), fs-content (against ripgrep) and fs-open. None named means all. It builds the guard from the module around it. A budget is a ratio to a peer where there is one: a time
 // says more of the machine than of the program. Peers and guard take turns, a block of calls each, for several rounds; what
@@ -61,6 +61,7 @@ var cases = []benchCase{
 	{"confine-npx", "start of a server by npx, warm: plain, and confined behind the guard", confineNPX},
 	{"confine-peer", "start of a confined server, against srt (npm install -g @anthropic-ai/sandbox-runtime)", confinePeer},
 	{"confine-attempts", "what a hostile program tries, and how much of it is stopped (with srt)", confineAttempts},
+	{"npm-shim", "start by the npm package, against Node alone", npmShim},
 	{"http", "calls of 1 KB over HTTP, on loopback", overHTTP},
 	{"http-sessions", "memory of sessions over HTTP", httpSessions},
 	{"doctor", "configurations of every client at once", doctorHome},
