@@ -57,7 +57,7 @@ func (a *app) watchQuestions(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	})
-	return showView(ctx, a.in.(*os.File), a.out.(*os.File), s, events) // interactive has looked
+	return showView(ctx, s, events) // interactive has looked that there is a terminal
 }
 
 // screen is what `approve` shows. It changes nothing itself.
@@ -386,5 +386,5 @@ func (s *screen) paint(color, text string) string {
 	if !s.color || color == "" || text == "" {
 		return text
 	}
-	return "\x1b[" + color + "m" + text + "\x1b[0m"
+	return "\x1b[" + color + "m" + text + endStyle
 }
