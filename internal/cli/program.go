@@ -1,13 +1,13 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/rootbound/rootbound/internal/clientconf"
 	"github.com/rootbound/rootbound/internal/launch"
@@ -63,6 +63,9 @@ func (a *app) programPath(given string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", withHint(fmt.Errorf("this program is %q, where it may be gone tomorrow or after its next version", self),
-		"put it, or a link to it, into a directory of PATH, or name it with --program "+cmp.Or(given, "FILE"))
+	hint := "put it, or a link to it, into a directory of PATH, or name it with --program FILE"
+	if strings.Contains(filepath.ToSlash(self), "/_npx/") {
+		hint = "install it with `npm install --global rootbound`, and write the same command without npx; or name another one with --program FILE"
+	}
+	return "", withHint(fmt.Errorf("this program is %q, where it may be gone tomorrow or after its next version", self), hint)
 }

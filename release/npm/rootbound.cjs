@@ -31,12 +31,12 @@ if (process.platform === 'win32') {
 	run('inherit', args);
 } else {
 	try {
-		require('fs').accessSync(program, 1);
+		require('fs').accessSync(program, 1); // some versions of Node end with a dump where execve fails
+		if (process.execve) {
+			process.execve(program, [program, ...args]); // this process becomes the program; nothing is left to be done
+		}
 	} catch (err) {
 		fail(`starting ${program}: ${err.message}`, 'install rootbound again, or make the file executable');
-	}
-	if (process.execve) {
-		process.execve(program, [program, ...args]); // this process becomes the program; nothing is left to be done
 	}
 	// When this process is killed it cannot end the program, which then sees that the pipe is closed.
 	run(['inherit', 'inherit', 'inherit', 'pipe'], ['__tied', ...args]);
