@@ -223,25 +223,18 @@ func Broad(path string) bool {
 
 // isBroad reports whether the directory at the resolved path is broad, by its text or by its identity.
 func isBroad(path string) bool {
-	if namesBroad(path) {
+	broad := broadDirs()
+	if isNamed(path, broad) {
 		return true
 	}
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
 		return false
 	}
-	homes, holders := broadDirs()
-	for _, dir := range slices.Concat(homes, holders) {
-		if other, err := os.Stat(dir); err == nil && os.SameFile(info, other) {
-			return true
-		}
-	}
 	parent, err := os.Stat(filepath.Dir(path))
-	if err != nil {
-		return false
-	}
-	for _, dir := range holders {
-		if other, err := os.Stat(dir); isHolder(dir) && err == nil && os.SameFile(parent, other) {
+	for _, dir := range broad {
+		other, e := os.Stat(dir)
+		if e == nil && (os.SameFile(info, other) || err == nil && isHolder(dir) && os.SameFile(parent, other)) {
 			return true
 		}
 	}
@@ -249,11 +242,12 @@ func isBroad(path string) bool {
 }
 
 // namesBroad reports whether a clean absolute path is the name of a broad directory.
-func namesBroad(path string) bool {
+func namesBroad(path string) bool { return isNamed(path, broadDirs()) }
+
+// isNamed is the same, of which the broad directories are known.
+func isNamed(path string, broad []string) bool {
 	same := func(dir string) bool { return dir == path || namesFold && strings.EqualFold(dir, path) }
-	homes, holders := broadDirs()
-	if filepath.Dir(path) == path && !strings.HasPrefix(path, `\\`) || slices.ContainsFunc(homes, same) ||
-		slices.ContainsFunc(holders, same) {
+	if filepath.Dir(path) == path && !strings.HasPrefix(path, `\\`) || slices.ContainsFunc(broad, same) {
 		return true
 	}
 	return isHolder(filepath.Dir(path))
@@ -270,8 +264,8 @@ func isHolder(dir string) bool {
 }
 
 // broadDirs returns this user's home directories, as written and resolved, and the directories that hold homes: those
-// that are known, and everything above a home of this user.
-func broadDirs() (homes, holders []string) {
+// that are known, and everything above a home of this user. Each is there once.
+func broadDirs() []string {
 	var home []string
 	if dir, err := os.UserHomeDir(); err == nil {
 		home = append(home, dir)
@@ -279,23 +273,36 @@ func broadDirs() (homes, holders []string) {
 	if u, err := user.Current(); err == nil {
 		home = append(home, u.HomeDir)
 	}
-	for _, dir := range append(home, superuserHome) {
-		if !filepath.IsAbs(dir) {
+	var broad []string
+	add := func(dir string) {
+		if !slices.Contains(broad, dir) {
+			broad = append(broad, dir)
+		}
+	}
+	home = append(home, superuserHome)
+	for i, dir := range home {
+		if dir = filepath.Clean(dir); !filepath.IsAbs(dir) || slices.Contains(home[:i], home[i]) {
 			continue
 		}
-		spellings := []string{filepath.Clean(dir)}
-		if real, err := filepath.EvalSymlinks(dir); err == nil && real != spellings[0] {
-			spellings = append(spellings, real)
-		}
-		homes = append(homes, spellings...)
-		for _, s := range spellings {
-			for up := filepath.Dir(s); ; up = filepath.Dir(up) {
-				holders = append(holders, up)
-				if up == filepath.Dir(up) {
+		for _, s := range []string{dir, resolved(dir)} {
+			for ; ; s = filepath.Dir(s) {
+				add(s)
+				if s == filepath.Dir(s) {
 					break
 				}
 			}
 		}
 	}
-	return homes, append(holders, knownHolders...)
+	for _, dir := range knownHolders {
+		add(dir)
+	}
+	return broad
+}
+
+// resolved is a path without links, as far as it can be known.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
 }

@@ -3,6 +3,7 @@ package results
 import (
 	"bytes"
 	"strings"
+	"sync"
 )
 
 // credential is a kind of secret that says what it is by how it begins. The log leaves out whatever might be one; here a
@@ -48,12 +49,13 @@ var credentials = []credential{
 	{"a Slack token", "xapp-", 20, false, "-", false},
 }
 
-var byFirst = func() (t [256][]credential) {
+var byFirst = sync.OnceValue(func() *[256][]credential {
+	var t [256][]credential
 	for _, c := range credentials {
 		t[c.prefix[0]] = append(t[c.prefix[0]], c)
 	}
-	return t
-}()
+	return &t
+})
 
 // seconds has for a first character of a credential the second ones, as bits of their lower halves: most words are told from
 // credentials by two characters.
@@ -75,7 +77,7 @@ func mayBegin(b []byte) bool {
 	if b[0] == '-' {
 		return bytes.HasPrefix(b, []byte(beginPEM))
 	}
-	for _, c := range byFirst[b[0]] {
+	for _, c := range byFirst()[b[0]] {
 		if len(b) >= len(c.prefix) && string(b[:len(c.prefix)]) == c.prefix {
 			return true
 		}
@@ -127,7 +129,7 @@ func secret(b []byte) (int, string) {
 	if bytes.HasPrefix(b, []byte(beginPEM)) {
 		return privateKey(b)
 	}
-	for _, c := range byFirst[b[0]] {
+	for _, c := range byFirst()[b[0]] {
 		if !bytes.HasPrefix(b, []byte(c.prefix)) {
 			continue
 		}
