@@ -11,8 +11,9 @@ import (
 
 // Guard returns a transport that starts a server behind a guard of its own: `rootbound run OPTIONS -- SERVER`. The options
 // are those of that command, such as "--root", "/home/me/project" or "--confine"; without any the boundary is the
-// directories among the arguments of a server that is known, or else the project of the working directory. The guard asks
-// for a person's yes through the client, where that has an ElicitationHandler, and in any terminal (rootbound approve).
+// directories among the arguments of a server that is known, or else the project of the working directory. For calls that
+// write, and those of which nothing is known, the guard asks for a person's yes: through the client, where that has an
+// ElicitationHandler, and in any terminal (rootbound approve). With "--preset", "boundary" it asks nobody.
 //
 // The guard is a process, so the program rootbound has to be installed: an error wraps exec.ErrNotFound when it is not
 // found. Command of the transport may be changed before it is connected; its standard error is that of this process,

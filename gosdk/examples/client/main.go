@@ -1,5 +1,5 @@
 // Command client shows an MCP server one directory, calls one of its tools, and prints what it says. The server is started
-// behind a guard, so that it also keeps to the directory.
+// behind a guard, which keeps its calls to the directory, and asks nobody.
 //
 //	client [-unguarded] [-revision REVISION] DIR TOOL ARGUMENTS COMMAND ARGS…
 package main
@@ -38,7 +38,7 @@ func run(path, tool string, arguments json.RawMessage, command []string, unguard
 	}
 	transport := &mcp.CommandTransport{Command: exec.Command(command[0], command[1:]...)}
 	if !unguarded {
-		if transport, err = gosdk.Guard(command, "--root", dir.Path); err != nil {
+		if transport, err = gosdk.Guard(command, "--root", dir.Path, "--preset", "boundary"); err != nil {
 			return err
 		}
 	}
