@@ -160,7 +160,9 @@ func (p *page) said() []string {
 // calm checks that the browser had nothing to say of the page, but that something was refused.
 func (p *page) calm() {
 	p.t.Helper()
-	said := slices.DeleteFunc(p.said(), func(s string) bool { return strings.HasPrefix(s, "Failed to load resource: the server responded with a status of 4") })
+	said := slices.DeleteFunc(p.said(), func(s string) bool {
+		return strings.HasPrefix(s, "Failed to load resource: the server responded with a status of 4")
+	})
 	if len(said) > 0 {
 		p.t.Errorf("the browser says %q", said)
 	}

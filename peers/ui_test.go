@@ -382,3 +382,107 @@ func TestANotification(t *testing.T) {
 	c.text()
 	d.text()
 }
+
+// TestThePageSeesWhatIsUnseen compares the page's own reading with that of the program.
+func TestThePageSeesWhatIsUnseen(t *testing.T) {
+	want, err := os.ReadFile("../internal/ui/testdata/unseen.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newHome(t, "").open()
+	p.shows("No guard runs")
+	wrong := eval[[]string](p.page, `import("/web/lib/unseen.js").then(m => `+string(want)+`.filter(([s, v]) => m.visible(s) !== v)
+		.map(([s, v]) => JSON.stringify(s) + " is " + JSON.stringify(m.visible(s)) + " and not " + JSON.stringify(v)))`)
+	if len(wrong) > 0 {
+		t.Errorf("%d texts are read otherwise: %q", len(wrong), wrong[:min(len(wrong), 10)])
+	}
+}
+
+// hostile is what a model, or a server that steers it, may write.
+const hostile = "<img src=x onerror=\"document.title='owned'\">\u202egnp.exe\u2066\u200b\x1b[2J</script><script>document.title='owned'</script>"
+
+// TestHostileQuestions shows what was written, as text, where a person sees what is hidden, and lets nothing run.
+func TestHostileQuestions(t *testing.T) {
+	h := newHome(t, "[[rule]]\nmatch = {}\nverdict = \"ask\"\nremember = \"tool\"\nreason = "+fmt.Sprintf("%q", "<b>why</b>\u202e")+"\n")
+	dir := workspace(t)
+	name := filepath.Join(dir, "a\u202etxt.exe\u200b <b>.txt")
+	if err := os.WriteFile(name, []byte("<script>one</script>\n\u202etwo\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := h.connect("fs", "--ask", "always", "--root", dir)
+	p := h.open()
+	p.shows("tester")
+	p.do(chromedp.Navigate(p.at + "/#/questions"))
+
+	c := h.call(s, "write_file", map[string]any{"path": name, "content": "<script>two</script>\n\u2066three\n\x1b[31mred\n", hostile: hostile})
+	p.shows("wants to write")
+	for _, want := range []string{"aU+202Etxt.exeU+200B <b>.txt", "<script>one</script>", "<script>two</script>", "U+2066three", "U+001B[31mred", "<b>why</b>U+202E"} {
+		p.shows(want)
+	}
+	p.looks("hostile")
+	p.press("1")
+	c.text()
+
+	// A name that is nobody's, in every place that a person may say yes in.
+	c = h.call(s, hostile, map[string]any{"path": filepath.Join(dir, "f"), "__proto__": map[string]any{"x": 1}, "constructor": hostile})
+	p.shows(`<img src=x onerror="document.title='owned'">U+202Egnp.exeU+2066U+200BU+001B[2J`)
+	p.press("x")
+	p.press("1")
+	c.text()
+
+	// Five megabytes, which are shown when somebody asks for them.
+	big := strings.Repeat("0123456789abcdef\u202e\n", 5<<20/20)
+	c = h.call(s, "write_file", map[string]any{"path": filepath.Join(dir, "big"), "content": big})
+	p.shows("Show all of it (")
+	if got := eval[int](p.page, `document.querySelectorAll("*").length`); got > 20_000 {
+		t.Errorf("the page has %d elements", got)
+	}
+	p.do(chromedp.Click(`//button[contains(text(), "Show all of it")]`))
+	p.until(`!document.body.innerText.includes("Show all of it")`)
+	p.until(`document.querySelector(".args pre").textContent.length > 5e6`)
+	p.press("1")
+	c.text()
+	p.shows("Nothing waits for you")
+
+	if title := eval[string](p.page, `document.title + document.querySelectorAll("main img, main script").length`); strings.Contains(title, "owned") || !strings.HasSuffix(title, "0") {
+		t.Errorf("something ran: %q", title)
+	}
+	p.calm()
+}
+
+// TestTenThousandQuestions neither stop the page nor are answered by mistake.
+func TestTenThousandQuestions(t *testing.T) {
+	h := newHome(t, "")
+	dir := workspace(t)
+	if out, err := h.command("approve", "pause").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	p := h.open()
+	p.shows("Every call of every server is held")
+	var calls []*calling
+	for range 10 {
+		s := h.connect("fs", "--root", dir)
+		for range 1000 {
+			calls = append(calls, h.call(s, "list_directory", map[string]any{"path": dir}))
+		}
+	}
+	p.do(chromedp.Navigate(p.at + "/#/questions"))
+	p.shows("9,900 more, which are shown when these are done")
+	if rows := eval[int](p.page, `document.querySelectorAll(".waiting li").length`); rows > 101 {
+		t.Errorf("%d are in the list", rows)
+	}
+	if badge := eval[string](p.page, `document.querySelector("[data-page=questions] .badge").textContent + document.title`); badge != "999+(10000) Questions – Rootbound" {
+		t.Errorf("the number that waits is shown as %q", badge)
+	}
+	// All are refused together.
+	p.do(chromedp.Click(`//button[contains(text(), "Select all")]`))
+	p.shows("10,000 questions selected")
+	p.press("1")
+	p.shows("Nothing waits for you")
+	for _, c := range calls {
+		if got := c.text(); !strings.Contains(got, "the user refused it") {
+			t.Fatalf("the model reads %q", got)
+		}
+	}
+	p.calm()
+}

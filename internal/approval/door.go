@@ -330,6 +330,8 @@ func (d *Door) watch(c net.Conn) {
 		if !tell(response{State: &state}) {
 			return
 		}
+		// A list of a thousand is not told a thousand times while it is worked off.
+		spacing := time.After(min(time.Duration(len(state.Questions))*200*time.Microsecond, tellEvery))
 		news, later := d.board.news(), time.After(0)
 		if !first {
 			later = time.After(settling) // with what changes when a question ends
@@ -337,6 +339,13 @@ func (d *Door) watch(c net.Conn) {
 		for again := false; !again; {
 			select {
 			case <-asked:
+				select {
+				case <-spacing:
+				case <-gone:
+					return
+				case <-d.ended:
+					return
+				}
 				again = true
 			case <-news:
 				news, later = nil, time.After(max(settling, tellEvery-time.Since(at)))

@@ -34,6 +34,7 @@ export function mount(main, signal) {
     fill(summary, isReady() && guards.length > 0 && t("summary", { n: guards.length }));
     fill(pauseAll, t(paused.all ? "resumeAll" : "pauseAll"));
     pauseAll.hidden = !guards.length && !paused.all;
+    status.classList.toggle("told", Boolean(failed || paused.all));
     fill(status, failed ? h("p.error", null, failed) : paused.all && h("p.warn", null, t("paused.all")));
     if (!guards.length) {
       shown.clear();
@@ -68,7 +69,7 @@ export function mount(main, signal) {
         fact(t("client"), clients(now)),
         fact(t("command"), h("p.command", null, now.url ? path(now.url, 300) : said((now.command ?? []).join(" "), 300)), now.listening && h("p.note", null, t("listening", { address: now.listening }))),
         fact(t("roots"), now.roots?.length ? h("ul.roots", null, now.roots.map(root)) : h("p", null, t("roots.none")),
-          now.source && h("p.note", null, parts(t("roots.source"), { source: said(now.source, 200) })), now.why && h("p.note", null, said(now.why, 400))),
+          now.source && h("p.note", null, parts(t("roots.source"), { source: said(now.source, 200) })), now.why && long(now.why)),
         fact(t("layers"), h("ul.layers", null, (now.layers ?? []).map(layer))),
         fact(t("calls"), calls(now)),
         fact(t("refused"), refused(now.refused))),
@@ -92,7 +93,7 @@ export function mount(main, signal) {
 
   function layer(l) {
     return h("li" + (l.holds ? ".holds" : ".missing"), null, h("span.mark", { role: "img", "aria-label": t(l.holds ? "layer.holds" : "layer.missing") }, l.holds ? "✓" : "–"),
-      h("span", null, h("strong", null, t("layer." + l.name)), h("span.note", null, " ", said(l.text, 300))));
+      h("span", null, h("strong", null, t("layer." + l.name)), ![l.name, "not " + l.name].includes(l.text) && h("span.note", null, " ", said(l.text, 300))));
   }
 
   function calls(now) {
@@ -109,10 +110,13 @@ export function mount(main, signal) {
       h("p.note", null, t("calls.total", { n: sum(now.total) }))];
   }
 
+  // long is a text of which the beginning is enough for most.
+  const long = (text) => text.length < 140 ? h("p.note", null, said(text)) : h("details.long", null, h("summary.note", null, said(text.slice(0, 110).replace(/\s\S*$/, "") + " …")), h("p.note", null, said(text, 2000)));
+
   function refused(r) {
     if (!r) return h("p", null, t("refused.none"));
     return [h("p", null, h("strong", null, said(r.tool || r.method, 80)), r.path && [" ", path(r.path, 200)], h("span.note", { data: { ago: r.time } }, " " + ago(r.time))),
-      h("p", null, said(r.reason, 400)), r.fix && h("p.note", null, parts(t("refused.fix"), { fix: said(r.fix, 300) })),
+      long(r.reason), r.fix && h("p.note", null, t("refused.fix")), r.fix && h("ul.fixes", null, r.fix.split("\n").slice(0, 4).map((f) => h("li", null, said(f, 300)))),
       h("p.note", null, parts(t("refused.story"), { command: h("code", null, "rootbound why " + r.call) }))];
   }
 

@@ -49,7 +49,7 @@ export default {
   "refused": ["Last refusal", "最近一次拒绝"],
   "refused.none": ["none since it runs", "启动以来没有"],
   "refused.story": ["Its story: {command}", "详情：{command}"],
-  "refused.fix": ["To allow it: {fix}", "如需允许：{fix}"],
+  "refused.fix": ["To allow it, one of:", "如需允许，可用以下之一："],
   "closed": ["Its questions cannot be answered here: {text}", "无法在此回答它的问题：{text}"],
   "failed": ["That did not work: {text}", "操作失败：{text}"],
 };

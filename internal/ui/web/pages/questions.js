@@ -1,6 +1,6 @@
 // Questions: what waits for a person, and the answers.
 
-import { h, fill, said, path } from "../lib/dom.js";
+import { h, fill, put, said, path } from "../lib/dom.js";
 import { post } from "../lib/api.js";
 import { all, follow, isReady } from "../lib/events.js";
 import { parts, texts } from "../lib/text.js";
@@ -23,6 +23,20 @@ const times = [15, 60, 240, 480, 1440];
 
 // like is the same for questions that can be answered together.
 const like = (q) => [q.server, q.tool, q.client, q.effect, q.why, q.paused].join("\0");
+
+// pieces are parts of a long text, cut where a line ends if one does: the browser lays out those that are to be seen.
+function* pieces(text, size = 8192) {
+  for (let at = 0; at < text.length;) {
+    let end = Math.min(at + size, text.length);
+    if (end < text.length) {
+      const line = text.lastIndexOf("\n", end - 1) + 1;
+      if (line > at) end = line;
+      else if (text.charCodeAt(end - 1) >> 10 === 0x36) end--;
+    }
+    yield text.slice(at, end);
+    at = end;
+  }
+}
 
 const error = (e) => ["gone", "changed", "away"].includes(e.code) ? t("error." + e.code) : e.text ?? e.message;
 
@@ -177,7 +191,7 @@ export function mount(main, signal) {
     if (editing) return editor(q);
     const known = detail;
     const text = h("pre", { tabindex: "0", role: "group", "aria-label": t("args") });
-    fill(text, known.text || "{}");
+    for (const part of pieces(known.text || "{}")) put(text, h("span.piece", null, part));
     const body = h("details.args", { open: !d.diff }, h("summary", null, h("h3", null, t("args")), h("span.note", null, size(known.size))), text,
       known.cut && h("p", null, h("button.small", { type: "button", on: { click: async (e) => {
         e.target.disabled = true;
