@@ -82,7 +82,7 @@ func (r *release) npm(built []*program, _ string) error {
 		}
 	}
 	p := common
-	p.Name, p.Bin, p.Engines = "rootbound", map[string]string{"rootbound": "bin/rootbound.cjs"}, map[string]string{"node": ">=18"}
+	p.Name, p.Bin, p.Engines = "rootbound", map[string]string{"rootbound": "bin/rootbound.cjs"}, map[string]string{"node": ">=20"}
 	p.Keywords = []string{"mcp", "model-context-protocol", "roots", "sandbox", "security", "filesystem"}
 	p.Dependencies = map[string]string{}
 	for _, known := range platforms { // also those that this run leaves out: the package is the same

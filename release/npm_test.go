@@ -340,6 +340,43 @@ func TestPackageFromRegistry(t *testing.T) {
 	}
 }
 
+// Other installers lay packages out in ways of their own.
+func TestPackageByOthers(t *testing.T) {
+	for name, install := range map[string][]string{
+		"pnpm": {peers + "/node_modules/pnpm/bin/pnpm.mjs", "add", "rootbound"},
+		"bun":  {peers + "/node_modules/@oven/bun-linux-" + map[string]string{"amd64": "x64", "arm64": "aarch64"}[host.arch] + "/bin/bun", "add", "rootbound"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRegistry(t)
+			m := newMachine(t, nodes["node 22"])
+			m.env = append(m.env, "XDG_STATE_HOME=")
+			program, err := filepath.Abs(install[0])
+			if err == nil {
+				_, err = os.Stat(program)
+			}
+			if err != nil {
+				missing(t, "finding the peers (run .ci/peers): "+err.Error())
+			}
+			dir := t.TempDir()
+			for file, text := range map[string]string{"package.json": `{"name":"x","private":true}`, ".npmrc": "registry=" + r.URL + "/"} {
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if name == "pnpm" {
+				program, install = m.node, append([]string{"", program}, install[1:]...)
+			}
+			m.run(0, dir, program, install[1:]...)
+			if want := []string{"rootbound-" + version + ".tgz", "rootbound-" + host.node() + "-" + version + ".tgz"}; !slices.Equal(r.taken(), want) {
+				t.Errorf("it took %q, want %q", r.taken(), want)
+			}
+			installed := filepath.Join(dir, "node_modules/.bin/rootbound")
+			checkVersion(t, m.run(0, dir, installed, "version"))
+			checkDemo(t, m.run(0, dir, installed, "demo"))
+		})
+	}
+}
+
 // registry is one that has our packages. Of platforms that were not made it has the names only.
 type registry struct {
 	*httptest.Server

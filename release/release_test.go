@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/tar"
+	"archive/zip"
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
@@ -16,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/CycloneDX/cyclonedx-go"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -457,6 +459,40 @@ func TestTaps(t *testing.T) {
 		if got := manifest.Architecture[name]; got != want {
 			t.Errorf("for %s there is %v, want %v", name, got, want)
 		}
+	}
+}
+
+func TestZip(t *testing.T) {
+	at := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	files := withParents(below("top", []file{executable("rootbound.exe", []byte("program")), plain("man/man1/a.1", []byte("page"))}))
+	packed, err := zipped(files, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := zip.NewReader(bytes.NewReader(packed), int64(len(packed)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range r.File {
+		in, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !f.Modified.Equal(at) {
+			t.Errorf("%s is of %s", f.Name, f.Modified)
+		}
+		got = append(got, fmt.Sprintf("%s %s %s", f.Mode(), f.Name, text))
+	}
+	want := []string{
+		"drwxr-xr-x top/ ", "drwxr-xr-x top/man/ ", "drwxr-xr-x top/man/man1/ ", "-rw-r--r-- top/man/man1/a.1 page", "-rwxr-xr-x top/rootbound.exe program",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the archive has %q, want %q", got, want)
 	}
 }
 
