@@ -15,6 +15,7 @@ var roles = map[string]func(args []string) int{
 	"tap":      tap,
 	"goclient": goClient,
 	"goserver": goServer,
+	"changing": changing,
 
 	"guardedclient": guardedClient,
 }

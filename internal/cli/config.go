@@ -241,9 +241,6 @@ which allows nothing.`,
 	return cmd
 }
 
-// accessOfWord are the rights by the word that a person types.
-var accessOfWord = map[string]roots.Access{"rw": roots.ReadWrite, "ro": roots.ReadOnly, "no-delete": roots.Read | roots.Write}
-
 func (a *app) setCommand(file, server *string) *cobra.Command {
 	var name, access string
 	var pin bool
@@ -266,7 +263,7 @@ flag names stays. Where it is the active workspace by its name, that follows.`,
 						r.Name = name
 					}
 					if given("access") {
-						r.Access = accessOfWord[access]
+						r.Access, _ = config.AccessOf(access)
 					}
 					if given("pin") {
 						r.Pin = pin
@@ -352,7 +349,7 @@ func (a *app) addRoot(file, server, value, access string, pin bool) error {
 	if err != nil {
 		return usageError{err}
 	}
-	rights := accessOfWord[access]
+	rights, _ := config.AccessOf(access)
 	before := a.held(file, server)
 	if err := a.edit(file, func(path string) (config.Change, error) {
 		return config.AddRoot(path, server, config.Root{Path: d.Dir, Name: d.Name, Access: rights, Pin: pin})

@@ -196,13 +196,18 @@ func (a *app) completeConsents(_ *cobra.Command, args []string, _ string) ([]str
 	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
 }
 
+// told says which servers were told of which directories, as the log in dir has it.
+func (a *app) told(dir string) ([]guard.Told, error) {
+	return guard.ToldOf(readLog(dir, "", calllog.Filter{Roots: true}), func(err error) { fmt.Fprintf(a.err, "rootbound: %v\n", err) })
+}
+
 // listServers says who was told what, as the log has it, and which consents there are and wait.
 func (a *app) listServers(only string) error {
 	dir, err := a.dirOf("")
 	if err != nil {
 		return err
 	}
-	told, err := guard.ToldOf(readLog(dir, "", calllog.Filter{Roots: true, Server: only}), func(err error) { fmt.Fprintf(a.err, "rootbound: %v\n", err) })
+	told, err := a.told(dir)
 	if err != nil {
 		return err
 	}
@@ -217,6 +222,9 @@ func (a *app) listServers(only string) error {
 	day := func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 	var rows [][]string
 	for _, t := range told {
+		if only != "" && t.Server != only {
+			continue
+		}
 		rows = append(rows, []string{printable(t.Server), printable(t.Dir), "told, last " + day(t.Last)})
 	}
 	for _, e := range entries {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rootbound/rootbound/internal/guard"
 	"github.com/rootbound/rootbound/internal/transport"
 	"github.com/rootbound/rootbound/internal/ui"
 )
@@ -38,9 +39,26 @@ func (a *app) serveUI(ctx context.Context, address string, open bool) error {
 	if err != nil {
 		return err
 	}
-	u := ui.New(ui.Options{Dir: dir, Version: version(), Report: func(format string, args ...any) {
+	o := ui.Options{Dir: dir, Version: version(), File: a.system().UserFile, Report: func(format string, args ...any) {
 		fmt.Fprintf(a.err, "rootbound: %s\n", printable(fmt.Sprintf(format, args...)))
-	}})
+	}}
+	o.Told = func() ([]guard.Told, error) {
+		logs, err := a.dirOf("")
+		if err != nil {
+			return nil, err
+		}
+		return a.told(logs)
+	}
+	if o.Consents, err = a.consents(); err != nil {
+		return err
+	}
+	if o.Grants, err = a.grantStore(); err != nil {
+		return err
+	}
+	if o.Pins, err = a.pinStore(""); err != nil {
+		return err
+	}
+	u := ui.New(o)
 	l, err := ui.Listen(address)
 	switch {
 	case errors.Is(err, ui.ErrAddress):

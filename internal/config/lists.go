@@ -35,6 +35,12 @@ type Placed struct {
 	Active bool
 }
 
+// AccessWord is what may be done there, as a file has it.
+func (r Root) AccessWord() string { return word(accessWords, r.Access) }
+
+// AccessOf are the rights that a word of a file stands for.
+func AccessOf(text string) (roots.Access, bool) { return accessWords.value(text) }
+
 // Lists returns the lists of roots of a file, the one for all first, and looks where they lead. A file that is not there has none.
 func Lists(file string) (list []RootList, err error) {
 	f, err := Load(file)
@@ -59,10 +65,12 @@ func Lists(file string) (list []RootList, err error) {
 
 // lists are the lists of roots of a file, as they are written.
 func (f *File) lists() []RootList {
+	active := f.activePlace()
 	place := func(server string, s Setting[[]Root]) RootList {
 		l := RootList{Server: server, Given: s.Given()}
 		for _, r := range s.Value {
-			l.Roots = append(l.Roots, Placed{Root: r, Place: filepath.Clean(f.placeOf(r)), Active: f.activeIs(r)})
+			at := filepath.Clean(f.placeOf(r))
+			l.Roots = append(l.Roots, Placed{Root: r, Place: at, Active: active != "" && samePlace(at, active)})
 		}
 		return l
 	}
@@ -73,20 +81,19 @@ func (f *File) lists() []RootList {
 	return list
 }
 
-// activeIs reports whether a root is the active workspace.
-func (f *File) activeIs(r Root) bool {
-	return f.Active.Given() && (f.Active.Value == r.Name && r.Name != "" || samePlace(absolute(filepath.Dir(f.Path), f.Active.Value), f.placeOf(r)))
-}
-
 // activePlace is the directory of the active workspace; "" for none.
 func (f *File) activePlace() string {
 	if !f.Active.Given() {
 		return ""
 	}
-	for _, l := range f.lists() {
-		for _, r := range l.Roots {
+	all := [][]Root{f.Roots.Value}
+	for _, s := range f.Servers {
+		all = append(all, s.Roots.Value)
+	}
+	for _, list := range all {
+		for _, r := range list {
 			if r.Name == f.Active.Value {
-				return r.Place
+				return filepath.Clean(f.placeOf(r))
 			}
 		}
 	}
@@ -176,6 +183,15 @@ func (e *Effect) compare(was, now []Placed) {
 func (c Change) Diff() string {
 	name := filepath.Base(c.File)
 	return udiff.Unified(name, name, string(c.Before), string(c.After))
+}
+
+// ResolveTyped is roots.Resolve for a path that a person typed somewhere else than in a shell: it is absolute, or begins with "~/".
+func ResolveTyped(path string) (roots.Dir, error) {
+	full := expandHome(path)
+	if !filepath.IsAbs(full) {
+		return roots.Dir{}, &roots.Error{Root: path, Reason: roots.NotAbsolute}
+	}
+	return roots.Resolve(full, roots.ResolveOptions{Access: roots.ReadWrite})
 }
 
 // Pick is a directory that could become a root.

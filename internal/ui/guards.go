@@ -37,6 +37,7 @@ type desk struct {
 	guard  approval.Guard
 	paused bool
 	waits  map[string]bool
+	now    *approval.Now // nil until it told
 }
 
 // guardValue is what the page is told of a guard, by its key.
@@ -112,6 +113,7 @@ func (u *UI) guardTold(e approval.Event) {
 		d.waits = waits
 	}
 	if e.Now != nil {
+		d.now = e.Now
 		u.hub.set("guard", key, guardValue{e.Now.Server, e.Now.PID, e.Now.Since, e.Now.Paused, e.Now})
 	}
 }

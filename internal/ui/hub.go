@@ -92,6 +92,13 @@ func (h *hub) tell(kind string, value any) {
 	}
 }
 
+// open reports whether a page is open.
+func (h *hub) open() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.subs) > 0
+}
+
 // part ends the streams of all pages.
 func (h *hub) part() {
 	h.mu.Lock()

@@ -14,6 +14,11 @@ import (
 	"time"
 
 	"golang.org/x/net/netutil"
+
+	"github.com/rootbound/rootbound/internal/approval"
+	"github.com/rootbound/rootbound/internal/consent"
+	"github.com/rootbound/rootbound/internal/guard"
+	"github.com/rootbound/rootbound/internal/pin"
 )
 
 // Options of a page.
@@ -22,6 +27,14 @@ type Options struct {
 	Dir string
 	// Version is that of the program.
 	Version string
+	// File returns the configuration file that is shown and edited, which need not be there.
+	File func() (string, error)
+	// Consents, Grants and Pins are where it is kept what servers were let have, what was allowed and what they say of themselves.
+	Consents consent.File
+	Grants   approval.Store
+	Pins     pin.Store
+	// Told says which servers were told of which directories.
+	Told func() ([]guard.Told, error)
 	// Report, if set, is told what the person in the terminal should know.
 	Report func(format string, args ...any)
 }
@@ -52,7 +65,7 @@ type section struct {
 }
 
 // sections are all of them, in the order of the navigation.
-var sections = []section{guardsSection}
+var sections = []section{guardsSection, rootsSection, grantsSection}
 
 const (
 	// maxBody is the longest request, in bytes: arguments of a call that were edited.
@@ -67,6 +80,9 @@ const (
 func New(o Options) *UI {
 	if o.Report == nil {
 		o.Report = func(string, ...any) {}
+	}
+	if o.File == nil {
+		o.File = func() (string, error) { return "", errors.New("there is no configuration file to show") }
 	}
 	u := &UI{o: o, mux: http.NewServeMux(), hub: newHub(), desks: desks{guards: map[string]*desk{}}, tickets: map[string]ticket{}}
 	u.mux.HandleFunc("GET /{$}", serveIndex)
