@@ -67,7 +67,7 @@ export function mount(main, signal) {
       !paused.all && h("button.small", { type: "button", "aria-label": t(g.paused ? "resume.of" : "pause.of", { server: g.server }), on: { click: () => pause(g.server, !g.paused) } }, t(g.paused ? "resume" : "pause"))),
       now && h("dl", null,
         fact(t("client"), clients(now)),
-        fact(t("command"), h("p.command", null, now.url ? path(now.url, 300) : said((now.command ?? []).join(" "), 300)), now.listening && h("p.note", null, t("listening", { address: now.listening }))),
+        fact(t("command"), now.url || now.command?.length ? h("p.command", null, now.url ? path(now.url, 300) : said(now.command.join(" "), 300)) : h("p", null, t("command.ours")), now.listening && h("p.note", null, t("listening", { address: now.listening }))),
         fact(t("roots"), now.roots?.length ? h("ul.roots", null, now.roots.map(root)) : h("p", null, t("roots.none")),
           now.source && h("p.note", null, parts(t("roots.source"), { source: said(now.source, 200) })), now.why && long(now.why)),
         fact(t("layers"), h("ul.layers", null, (now.layers ?? []).map(layer))),
@@ -117,7 +117,7 @@ export function mount(main, signal) {
     if (!r) return h("p", null, t("refused.none"));
     return [h("p", null, h("strong", null, said(r.tool || r.method, 80)), r.path && [" ", path(r.path, 200)], h("span.note", { data: { ago: r.time } }, " " + ago(r.time))),
       long(r.reason), r.fix && h("p.note", null, t("refused.fix")), r.fix && h("ul.fixes", null, r.fix.split("\n").slice(0, 4).map((f) => h("li", null, said(f, 300)))),
-      h("p.note", null, parts(t("refused.story"), { command: h("code", null, "rootbound why " + r.call) }))];
+      h("p.note", null, h("a", { href: "#/log/" + r.call }, t("refused.story")))];
   }
 
   let waits = false;
