@@ -439,3 +439,33 @@ func TestWatchLeavesAloneWhoRefuses(t *testing.T) {
 		t.Errorf("it was asked %d times", n)
 	}
 }
+
+// A list of questions has what can be read at a time; what is left out of it can be asked for, one by one.
+func TestALongListIsShort(t *testing.T) {
+	dir := t.TempDir()
+	desk, _ := open(t, dir, "files")
+	long, _ := json.Marshal(map[string]string{"a": strings.Repeat("<&>", 1<<20/3)})
+	for i := range 8 {
+		q := Question{ID: fmt.Sprintf("c%d", i), Args: long, Size: len(long), Diff: "+x\n"}
+		desk.Ask(t.Context(), Call{Question: q, Key: q.ID, Session: q.ID, Answered: func(Answer) {}})
+	}
+	guards, err := Find(dir)
+	if err != nil || len(guards) != 1 {
+		t.Fatalf("%v, %v", guards, err)
+	}
+	s, err := guards[0].State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, q := range s.Questions {
+		if short := i > 2; q.Short != short || (q.Args == nil) != short || (q.Diff == "") != short || q.Size != len(long) {
+			t.Errorf("question %d is short: %t, with %d bytes of arguments", i, q.Short, len(q.Args))
+		}
+	}
+	if q, err := guards[0].Question(t.Context(), "c7", nil); err != nil || string(q.Args) != string(long) || q.Diff != "+x\n" || q.Short {
+		t.Errorf("all of it has %d bytes of arguments, %v", len(q.Args), err)
+	}
+	if _, err := guards[0].Question(t.Context(), "c9", nil); err != ErrNoQuestion {
+		t.Errorf("one that is not there: %v", err)
+	}
+}
