@@ -100,13 +100,9 @@ func (r *release) make(dir string) error {
 	if err := r.committed(); err != nil {
 		return err
 	}
-	parent := filepath.Dir(filepath.Clean(dir))
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return fmt.Errorf("making the directory of %q: %w", dir, err)
-	}
-	work, err := os.MkdirTemp(parent, ".release-")
+	work, err := os.MkdirTemp("", "release-") // not in the checkout, where it would be a change
 	if err != nil {
-		return fmt.Errorf("making a directory beside %q: %w", dir, err)
+		return fmt.Errorf("making a directory to work in: %w", err)
 	}
 	defer os.RemoveAll(work)
 	r.made = map[string][]byte{}
@@ -129,15 +125,8 @@ func (r *release) make(dir string) error {
 		}
 	}
 	r.made[sums] = checksums(r.made)
-	to := filepath.Join(work, "made")
-	if err := writeAll(to, r.made); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("removing what was in %q: %w", dir, err)
-	}
-	if err := os.Rename(to, dir); err != nil {
-		return fmt.Errorf("putting what was made into its place: %w", err)
+	if err := writeAll(dir, r.made); err != nil {
+		return fmt.Errorf("writing the release to %q: %w", dir, err)
 	}
 	for _, name := range sortedNames(r.made) {
 		fmt.Fprintf(r.progress, "%10d  %s\n", len(r.made[name]), filepath.Join(dir, name))
@@ -160,16 +149,29 @@ func replaceable(dir string) error {
 	return nil
 }
 
+// writeAll makes a directory of files, or puts it into the place of another.
 func writeAll(dir string, made map[string][]byte) error {
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return fmt.Errorf("making the directory of the release: %w", err)
+	parent := filepath.Dir(filepath.Clean(dir))
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return err
+	}
+	fresh, err := os.MkdirTemp(parent, ".release-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(fresh)
+	if err := os.Chmod(fresh, 0o755); err != nil {
+		return err
 	}
 	for name, data := range made {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
-			return fmt.Errorf("writing the release: %w", err)
+		if err := os.WriteFile(filepath.Join(fresh, name), data, 0o644); err != nil {
+			return err
 		}
 	}
-	return nil
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	return os.Rename(fresh, dir)
 }
 
 func sortedNames(made map[string][]byte) []string {

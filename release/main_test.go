@@ -65,7 +65,8 @@ func onHost(t *testing.T) {
 
 // makeIn copies the checkout into a directory of a name, commits and tags it there, and makes its release.
 func makeIn(name string, progress io.Writer) (string, error) {
-	repo, out := filepath.Join(scratch, name, "checkout"), filepath.Join(scratch, name, "made")
+	repo := filepath.Join(scratch, name, "checkout")
+	out := filepath.Join(repo, "dist") // where it is made if nothing else is said
 	if err := copyCheckout(repo); err != nil {
 		return "", err
 	}

@@ -369,6 +369,26 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A release takes the place of the one before as a whole.
+func TestReplacement(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "deep", "dist")
+	for _, name := range []string{"old", "new"} {
+		if err := replaceable(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := writeAll(dir, map[string][]byte{sums: []byte(name), name: nil}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 2 || entries[1].Name() != "new" {
+		t.Errorf("there is %v, %v", entries, err)
+	}
+	if beside, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(beside) != 1 {
+		t.Errorf("beside it there is %v, %v", beside, err)
+	}
+}
+
 func TestChoose(t *testing.T) {
 	for list, want := range map[string]string{
 		"": "[linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64]", "windows/arm64,linux/amd64": "[linux/amd64 windows/arm64]",
