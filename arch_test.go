@@ -63,7 +63,7 @@ var rooms = map[string]room{
 	"internal/demo":       {imports: []string{"internal/calllog", "internal/exchange", "internal/fsserver", "internal/guard", "internal/sandbox", "internal/transport", "internal/wire", "rootfs", "roots"}},
 	"internal/verify":     {imports: []string{"internal/exchange", "internal/unseen", "internal/wire", "roots"}},
 	"internal/logindex":   {guards: true, imports: []string{"internal/calllog"}},
-	"internal/ui":         {guards: true, imports: []string{"internal/approval", "internal/config", "internal/consent", "internal/guard", "internal/pin", "internal/unseen", "roots"}},
+	"internal/ui":         {guards: true, imports: []string{"internal/approval", "internal/calllog", "internal/config", "internal/consent", "internal/guard", "internal/logindex", "internal/pin", "internal/unseen", "roots"}},
 	"internal/cli":        {imports: []string{"*"}},
 	"cmd/rootbound":       {imports: []string{"internal/cli"}},
 	"internal/mcptest":    {imports: []string{"internal/exchange", "internal/wire"}},

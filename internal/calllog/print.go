@@ -40,7 +40,7 @@ const (
 // id. The parts stand in columns of fixed places; what is longer than its column is not cut, but pushes what comes behind
 // it in that line. A line with the date comes first where the day changes.
 func (p *Printer) Print(e Entry) error {
-	what, word, detail := describe(&e.Record)
+	what, word, detail := Describe(&e.Record)
 	return p.line(&e.Record, what, word, detail)
 }
 
@@ -104,7 +104,7 @@ func (p *Printer) local(t time.Time) time.Time {
 // fetched after it.
 func (p *Printer) PrintRoots(events []RootsEvent) error {
 	for _, ev := range events {
-		what, word, detail := describe(&ev.Record)
+		what, word, detail := Describe(&ev.Record)
 		switch ev.Kind {
 		case RootsAsked:
 			if ev.Answer == nil {
@@ -112,7 +112,7 @@ func (p *Printer) PrintRoots(events []RootsEvent) error {
 				break
 			}
 			var answer string
-			_, word, answer = describe(&ev.Answer.Record)
+			_, word, answer = Describe(&ev.Answer.Record)
 			detail += ": " + answer
 		case ListChanged:
 			if ev.Fetched == nil {
@@ -131,7 +131,7 @@ func (p *Printer) PrintRoots(events []RootsEvent) error {
 // PrintStory writes the story of a call.
 func (p *Printer) PrintStory(s Story) error {
 	r := &s.Call.Record
-	what, word, _ := describe(r)
+	what, word, _ := Describe(r)
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("%s  %s  %s  %s  %s", orDash(Visible(r.Call)), p.local(r.Time).Format("2006-01-02 15:04:05"), Visible(r.Server), Visible(what),
@@ -159,11 +159,11 @@ func (p *Printer) PrintStory(s Story) error {
 		line("  roots     %s", Visible(dirs(s.Roots, true)))
 	}
 	for _, e := range s.Asked {
-		_, word, detail := describe(&e.Record)
+		_, word, detail := Describe(&e.Record)
 		line("  before    %s  %s  %s", p.local(e.Time).Format("15:04:05"), p.paint(colors[word], Visible(word)), Visible(detail))
 	}
 	for _, e := range s.Rest {
-		what, word, detail := describe(&e.Record)
+		what, word, detail := Describe(&e.Record)
 		line("  then      %s  %s  %s  %s", p.local(e.Time).Format("15:04:05"), Visible(what), p.paint(colors[word], Visible(word)), Visible(detail))
 	}
 	for i, allow := range s.Allow {
@@ -201,8 +201,8 @@ func (p *Printer) PrintReport(r Report) error {
 	return err
 }
 
-// describe says what a record is about, in a word what was decided or came out, and the details.
-func describe(r *Record) (what, word, detail string) {
+// Describe says what a record is about, in a word what was decided or came out, and the details.
+func Describe(r *Record) (what, word, detail string) {
 	switch r.Kind {
 	case Start:
 		parts := []string{"rootbound " + r.Version, "pid " + strconv.Itoa(r.PID), "roots " + dirs(r.Dirs, true)}

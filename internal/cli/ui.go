@@ -58,6 +58,9 @@ func (a *app) serveUI(ctx context.Context, address string, open bool) error {
 	if o.Pins, err = a.pinStore(""); err != nil {
 		return err
 	}
+	if err := a.lookBack(&o); err != nil {
+		return err
+	}
 	u := ui.New(o)
 	l, err := ui.Listen(address)
 	switch {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +30,7 @@ type verifying struct {
 	eras                     string
 	only, tools              []string
 	list, all, self, here    bool
+	tell                     bool // print what is being tried as JSON, for the page, and no report
 	unconfined               bool
 	json, junit, sarif, html string
 	race                     time.Duration
@@ -93,12 +95,13 @@ Exit codes: 0 nothing of what --fail-on says was found, 1 error, or the server d
 	f.StringArrayVar(&v.AllowRead, "allow-read", nil, "a `FILE` or directory that it may read besides; may be repeated")
 	f.StringArrayVar(&v.AllowRun, "allow-run", nil, "a `PROGRAM` that it may run besides; may be repeated")
 	f.StringArrayVar(&v.AllowEnv, "allow-env", nil, "the `NAME` of an environment variable that it gets; may be repeated")
+	f.BoolVar(&v.tell, "progress", false, "print what is being tried, one JSON object a line, and no report as text")
 	cmd.RegisterFlagCompletionFunc("only", completeCases)
 	cmd.RegisterFlagCompletionFunc("server", a.completeServers(&v.Config))
 	for name, values := range map[string][]string{"era": {"legacy", "modern", "both"}, "fail-on": {"leaked", "any", "nothing"}} {
 		cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	}
-	rare(cmd, "allow-read", "allow-run", "allow-env", "net", "no-confine", "fail-on", "tool", "only")
+	rare(cmd, "allow-read", "allow-run", "allow-env", "net", "no-confine", "fail-on", "tool", "only", "progress")
 	return cmd
 }
 
@@ -172,11 +175,25 @@ func completeCases(*cobra.Command, []string, string) ([]string, cobra.ShellCompD
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
+// trying is what is being tried, as --progress prints it.
+type trying struct {
+	Done int    `json:"done"`
+	All  int    `json:"all"`
+	What string `json:"what"`
+}
+
 // options are those that do not depend on the server.
 func (v verifying) options(a *app, start func(context.Context, verify.Setup) (verify.Running, error), dir string) verify.Options {
 	o := verify.Options{Dir: dir, Start: start, Only: v.only, Race: v.race, Progress: a.progress()}
 	if v.race == 0 {
 		o.Race = -1
+	}
+	if v.tell {
+		o.Progress = func(done, all int, what string) {
+			if line, err := json.Marshal(trying{done, all, what}); err == nil {
+				fmt.Fprintf(a.out, "%s\n", line)
+			}
+		}
 	}
 	switch v.eras {
 	case "legacy":
@@ -213,7 +230,7 @@ func (a *app) writeReport(r *verify.Report, v verifying) error {
 		{v.json, r.WriteJSON}, {v.junit, r.WriteJUnit}, {v.html, r.WriteHTML},
 		{v.sarif, func(w io.Writer) error { return r.WriteSARIF(w, version()) }},
 	}
-	text := true
+	text := !v.tell
 	for _, f := range forms {
 		var err error
 		switch f.file {

@@ -27,6 +27,7 @@ const (
 	batchSize = 20_000
 	batchTime = time.Second
 
+	maxTook   = 1e15    // milliseconds, as a log of ours has them at most
 	maxPath   = 4096    // bytes; of a record it cannot have more
 	maxKnown  = 200_000 // paths and words that are held in memory
 	tailBytes = 96      // enough for a record's own hash
@@ -507,7 +508,8 @@ func (f *follower) take(k *file, e *calllog.Entry) error {
 	s.BindBlob(9, places)
 	bindCall(s, 10, e.Call)
 	s.BindInt64(11, outcome)
-	s.BindFloat(12, e.MS)
+	took := min(max(e.MS, 0), maxTook)
+	s.BindFloat(12, took)
 	s.BindInt64(13, e.Bytes)
 	for {
 		s.BindInt64(1, key)
@@ -532,7 +534,7 @@ func (f *follower) take(k *file, e *calllog.Entry) error {
 	}
 	s = f.end
 	s.BindInt64(1, outcome)
-	s.BindFloat(2, e.MS)
+	s.BindFloat(2, took)
 	s.BindInt64(3, e.Bytes)
 	bindCall(s, 4, e.Call)
 	s.BindInt64(5, k.id)

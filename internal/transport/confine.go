@@ -38,8 +38,8 @@ func startConfined(guard *watcher, cmd *exec.Cmd, p Stager) (sandbox.Level, erro
 	return level, err
 }
 
-// Run runs a confined command to its end. It reads nothing, and what it says goes to out. What is left of it when ctx is
-// done is killed.
+// Run runs a command to its end, confined if it says so. It reads nothing, and what it says goes to out. What is left of it when
+// ctx is done is killed.
 func Run(ctx context.Context, c Command, out *os.File) error {
 	group, err := newWatcher()
 	if err != nil {
@@ -52,7 +52,11 @@ func Run(ctx context.Context, c Command, out *os.File) error {
 	}
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = c.Env, c.Dir, said.in, said.in
-	_, err = startConfined(group, cmd, c.Confine)
+	if c.Confine == nil {
+		err = group.start(cmd)
+	} else {
+		_, err = startConfined(group, cmd, c.Confine)
+	}
 	said.in.Close()
 	if err != nil {
 		return fmt.Errorf("starting %q: %w", c.Args[0], err)

@@ -35,6 +35,11 @@ type Options struct {
 	Pins     pin.Store
 	// Told says which servers were told of which directories.
 	Told func() ([]guard.Told, error)
+	// LogDir is the directory of the log, and LogIndex where its index is.
+	LogDir, LogIndex string
+	// Configured lists the servers that can be tried; Verify tries one, until ctx ends.
+	Configured func() []Configured
+	Verify     func(ctx context.Context, t Trial) (*Tried, error)
 	// Report, if set, is told what the person in the terminal should know.
 	Report func(format string, args ...any)
 }
@@ -45,7 +50,9 @@ type UI struct {
 	mux *http.ServeMux
 	hub *hub
 
-	desks desks
+	desks   desks
+	history history
+	trials  trials
 
 	mu      sync.Mutex
 	host    string // by which browsers must call us; "" until it is served
@@ -65,7 +72,7 @@ type section struct {
 }
 
 // sections are all of them, in the order of the navigation.
-var sections = []section{guardsSection, rootsSection, grantsSection}
+var sections = []section{guardsSection, rootsSection, grantsSection, logSection, verifySection}
 
 const (
 	// maxBody is the longest request, in bytes: arguments of a call that were edited.
