@@ -54,14 +54,17 @@ func goTools(args []string) *mcp.Server {
 			return needRoots()
 		}
 		return &mcp.CallToolResult{
-			RequestState: "two " + listed(got),
-			InputRequests: mcp.InputRequestMap{"name": &mcp.ElicitParams{
-				Message: "Who?",
-				RequestedSchema: &jsonschema.Schema{
-					Type: "object", Properties: map[string]*jsonschema.Schema{"name": {Type: "string"}}, Required: []string{"name"},
-				},
-			}},
+			RequestState: "two " + listed(got), InputRequests: mcp.InputRequestMap{"name": who},
 		}
+	})
+	tool(s, "at_once", func(_ context.Context, r *mcp.CallToolRequest, _ struct{}) *mcp.CallToolResult {
+		name, ok := r.Params.InputResponses["name"].(*mcp.ElicitResult)
+		if got, both := r.Params.InputResponses["roots"].(*mcp.ListRootsResult); ok && both {
+			return say(fmt.Sprint(r.Params.RequestState, " ", listed(got), " ", name.Content["name"]))
+		}
+		ask := needRoots()
+		ask.InputRequests["name"] = who
+		return ask
 	})
 	tool(s, "slow", func(ctx context.Context, r *mcp.CallToolRequest, in struct {
 		Steps int  `json:"steps"`
@@ -91,6 +94,14 @@ func goTools(args []string) *mcp.Server {
 		return say("added")
 	})
 	return s
+}
+
+// who asks for a name.
+var who = &mcp.ElicitParams{
+	Message: "Who?",
+	RequestedSchema: &jsonschema.Schema{
+		Type: "object", Properties: map[string]*jsonschema.Schema{"name": {Type: "string"}}, Required: []string{"name"},
+	},
 }
 
 func tool[In any](s *mcp.Server, name string, f func(context.Context, *mcp.CallToolRequest, In) *mcp.CallToolResult) {

@@ -58,7 +58,7 @@ func TestQuestionsThatAreNestedDeeply(t *testing.T) {
 		}
 		var out strings.Builder
 		w := wire.NewWriter(&out)
-		modern.NewClient(down, session, nil).Receive(scan(t, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{`+meta+`,"name":"a"}}`), exchange.OnLine(w))
+		modern.NewClient(down, session, modern.Options{}).Receive(scan(t, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{`+meta+`,"name":"a"}}`), exchange.OnLine(w))
 		if err := w.Wait(); err != nil {
 			t.Fatal(err)
 		}

@@ -2,12 +2,17 @@ package cli
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +23,7 @@ import (
 	"github.com/rootbound/rootbound/internal/approval"
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/guard"
+	"github.com/rootbound/rootbound/internal/modern"
 	"github.com/rootbound/rootbound/internal/pathargs"
 	"github.com/rootbound/rootbound/internal/results"
 	"github.com/rootbound/rootbound/internal/streamable"
@@ -43,12 +49,13 @@ type listening struct {
 	hosts             []string
 	token             string
 	cert, key, client string
+	stateKey          string
 	sessions          int
 	idle              time.Duration
 }
 
 // listenRarely are the flags that only --help-all shows.
-var listenRarely = []string{"allow-remote", "allow-host", "auth-token-file", "tls-cert", "tls-key", "tls-client-ca", "max-sessions", "session-idle"}
+var listenRarely = []string{"allow-remote", "allow-host", "auth-token-file", "tls-cert", "tls-key", "tls-client-ca", "state-key-file", "max-sessions", "session-idle"}
 
 func (l *listening) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
@@ -59,6 +66,7 @@ func (l *listening) flags(cmd *cobra.Command) {
 	f.StringVar(&l.cert, "tls-cert", "", "a `FILE` with the certificate by which clients know this server (PEM)")
 	f.StringVar(&l.key, "tls-key", "", "a `FILE` with its key (PEM)")
 	f.StringVar(&l.client, "tls-client-ca", "", "a `FILE` with the authorities whose certificates clients must show (PEM)")
+	f.StringVar(&l.stateKey, "state-key-file", "", "a `FILE` with the key of request states, for several guards behind one address; made where there is none")
 	f.IntVar(&l.sessions, "max-sessions", 0, "how many sessions there may be at a time: `N`, each with a process of the server (default 64)")
 	f.DurationVar(&l.idle, "session-idle", 30*time.Minute, "how long a session is kept that nobody uses: a `TIME` such as 90s or 2h")
 }
@@ -66,7 +74,7 @@ func (l *listening) flags(cmd *cobra.Command) {
 // open listens, if that is wanted. What is given back besides says how, but for what is served.
 func (l *listening) open(a *app) (net.Listener, *streamable.Options, error) {
 	if l.address == "" {
-		if l.remote || l.hosts != nil || l.token != "" || l.cert != "" || l.key != "" || l.client != "" || l.sessions != 0 {
+		if l.remote || l.hosts != nil || l.token != "" || l.cert != "" || l.key != "" || l.client != "" || l.stateKey != "" || l.sessions != 0 {
 			return nil, nil, usageError{withHint(errors.New("saying how to listen, and not where"), "add --listen HOST:PORT")}
 		}
 		return nil, nil, nil
@@ -84,6 +92,11 @@ func (l *listening) open(a *app) (net.Listener, *streamable.Options, error) {
 	}
 	if o.TLS, err = l.readTLS(); err != nil {
 		return nil, nil, err
+	}
+	if l.stateKey != "" {
+		if o.StateKey, err = readStateKey(l.stateKey); err != nil {
+			return nil, nil, err
+		}
 	}
 	addr, err := net.ResolveTCPAddr("tcp", l.address)
 	if err != nil {
@@ -125,6 +138,50 @@ func (l *listening) readToken(a *app) (string, error) {
 		return "", withHint(fmt.Errorf("reading the token of %s: it must be at least %d characters without blanks", from, shortestToken), "make one with `openssl rand -hex 32`")
 	}
 	return token, nil
+}
+
+// readStateKey reads the key of request states, which it makes where there is none. Of several that start at once all get the same one.
+func readStateKey(path string) ([]byte, error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if err := makeStateKey(path); err != nil {
+			return nil, fmt.Errorf("making the key of request states: %w", err)
+		}
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading --state-key-file: %w", err)
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return nil, withHint(fmt.Errorf("reading --state-key-file: other users may read or write %s", path), "chmod 600 "+guard.ShellQuote(path))
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading --state-key-file: %w", err)
+	}
+	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(key) != modern.KeySize {
+		return nil, withHint(fmt.Errorf("reading --state-key-file: there is no key in %s, which is %d hexadecimal digits", path, 2*modern.KeySize), "remove it, and one is made")
+	}
+	return key, nil
+}
+
+// makeStateKey makes the file of a key as a whole, unless another one does so first.
+func makeStateKey(path string) error {
+	key := make([]byte, modern.KeySize)
+	rand.Read(key)
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // for its user alone
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = fmt.Fprintln(f, hex.EncodeToString(key))
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Link(f.Name(), path)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
 }
 
 func (l *listening) readTLS() (*tls.Config, error) {

@@ -81,6 +81,8 @@ type Question struct {
 	// Unsent is set when the request was not sent on yet, and will not be without an answer. So a retry that comes to another
 	// process may be taken for a new request there.
 	Unsent bool
+	// Portable is set when an answer that was given to another process is as good: it says nothing that was not the client's to say.
+	Portable bool
 }
 
 // Answer is what came back: a result or an error, as JSON. Exactly one is set.

@@ -240,7 +240,11 @@ func (g *Guard) ask(ctx context.Context, r *exchange.Request, c policy.Call, d p
 		}
 		g.opt.Warn(fmt.Sprintf("%s (call %s) waits for you, %v at most: %s; `rootbound why %[2]s` says why", method(r), trailID(r), o.Desk.Wait(), where))
 	}
-	o.Desk.Ask(ctx, approval.Call{Question: q, Key: a.digest + a.there() + a.use.Session, Session: a.use.Session,
+	key := a.digest + a.there() + a.use.Session
+	if a.elicits && r.Era == exchange.Modern { // its client has it back, and may never come again: who sends the same is not to wait for that
+		key += trailID(r)
+	}
+	o.Desk.Ask(ctx, approval.Call{Question: q, Key: key, Session: a.use.Session,
 		Asked: a.asked, Answered: a.ended, Change: a.change})
 }
 

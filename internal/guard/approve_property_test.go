@@ -200,7 +200,7 @@ func (d *disordered) start() {
 		caps = canAsk
 	}
 	if d.era == exchange.Modern {
-		d.modern = modern.NewClient(h, session, nil)
+		d.modern = modern.NewClient(h, session, modern.Options{})
 	} else {
 		d.legacy = legacy.NewClient(d, h, session, legacy.Options{})
 		d.receive(`{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":` + caps + `,"clientInfo":{"name":"c","version":"1"}}}`)

@@ -1068,3 +1068,18 @@ func TestAFullDiskIsANo(t *testing.T) {
 		t.Errorf("%q, and it ran %d times", got, a.runs())
 	}
 }
+
+// A stateless client that is asked has the call back, and may never come again. The same call, sent anew, is not to wait for that.
+func TestTheSameCallDoesNotWaitForOneThatNeverComesBack(t *testing.T) {
+	a := newAsked(t, policy.Never, nil)
+	c := a.connect(exchange.Modern, canAsk)
+	var answer func(string)
+	for range 3 {
+		c.call("write_file", `{"n":1}`)
+		_, _, answer = c.elicited()
+	}
+	answer(`{"action":"accept","content":{"decision":"allow once"}}`)
+	if got := c.done(); got != "done" || a.runs() != 1 {
+		t.Errorf("%q, and it ran %d times", got, a.runs())
+	}
+}

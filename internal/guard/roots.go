@@ -247,7 +247,7 @@ func (s *session) ask(ctx context.Context, r *exchange.Request, event func(*root
 	default:
 		ask := strconv.Itoa(step.Question)
 		s.g.note(&calllog.Record{Kind: calllog.RootsAsked, Session: s.id(), Ask: ask, Call: trailID(r), From: calllog.Guard, To: calllog.Client})
-		client.Ask(ctx, []exchange.Question{{Key: askKey, Method: "roots/list"}}, func(answers []exchange.Answer) {
+		client.Ask(ctx, []exchange.Question{{Key: askKey, Method: "roots/list", Unsent: true, Portable: true}}, func(answers []exchange.Answer) {
 			go s.answered(ctx, ask, step.Question, answers[0])
 		})
 	}

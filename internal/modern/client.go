@@ -37,13 +37,22 @@ type Client struct {
 	unsent exchange.Tally // requests, but for subscriptions, whose answers were not sent yet
 }
 
+// Options of a client edge.
+type Options struct {
+	// Key of KeySize bytes seals what stages hold in request states; nil is one of this edge's own. Edges with one key take each
+	// other's states, each of them once.
+	Key []byte
+	// Report is told of oddities that nobody else hears of; nil drops them.
+	Report func(format string, args ...any)
+}
+
 // NewClient returns the edge of a client whose requests go to next; without a session it is that of all clients who come by
-// HTTP, who use no id twice. Report is told of oddities that nobody else hears of; it may be nil.
-func NewClient(next exchange.Handler, s *exchange.Session, report func(format string, args ...any)) *Client {
-	if report == nil {
-		report = func(string, ...any) {}
+// HTTP, who use no id twice.
+func NewClient(next exchange.Handler, s *exchange.Session, o Options) *Client {
+	if o.Report == nil {
+		o.Report = func(string, ...any) {}
 	}
-	return &Client{next: next, session: s, report: report, sealer: newSealer(time.Now), name: handle(6) + ".", open: map[string]*call{}}
+	return &Client{next: next, session: s, report: o.Report, sealer: newSealer(o.Key, time.Now), name: handle(6) + ".", open: map[string]*call{}}
 }
 
 // Removed reports whether a method is one that this revision took out.
@@ -118,6 +127,7 @@ type call struct {
 	id       []byte          // the id the client waits for now; nil while it has the request back
 	token    []byte          // the progress token of the current try
 	meta     []byte          // the _meta of the current try
+	brought  []byte          // answers to what another edge asked
 	state    string          // while it is given back
 	timer    *time.Timer
 	waiting  []*asked // questions that are not answered
@@ -156,10 +166,17 @@ func (c *Client) request(m *wire.Message, on exchange.Stream) {
 	case strings.HasPrefix(state, parkedPrefix), strings.HasPrefix(state, unsentPrefix+c.name):
 		c.resume(m, on, state)
 		return
-	case strings.HasPrefix(state, unsentPrefix):
-		// Another edge asked before it sent the request on. Here it is a new one, and is asked for anew.
-		m = m.WithParams(wire.DeleteMember(wire.DeleteMember(m.Params(), "requestState"), "inputResponses"))
-		state = ""
+	}
+	var brought []byte
+	if strings.HasPrefix(state, unsentPrefix) {
+		again, err := c.unsentElsewhere(m, state)
+		if err != nil {
+			refuseState(m, on)
+			return
+		}
+		brought, _ = wire.Get(m.Params(), "inputResponses")
+		m = again
+		state = wire.GetString(m.Params(), "requestState")
 	}
 	r := &exchange.Request{Msg: m, Era: exchange.Modern, Session: c.session, Shown: exchange.Shown(on)}
 	if strings.HasPrefix(state, sealedPrefix) {
@@ -175,12 +192,32 @@ func (c *Client) request(m *wire.Message, on exchange.Stream) {
 		}
 		r.Msg = m.WithParams(p)
 	}
-	k := &call{edge: c, first: m, on: on, id: m.ID(), meta: m.Meta(), listen: m.Method() == exchange.Listen}
+	k := &call{edge: c, first: m, on: on, id: m.ID(), meta: m.Meta(), brought: brought, listen: m.Method() == exchange.Listen}
 	k.token, _ = wire.Get(m.Meta(), "progressToken")
 	k.ctx, k.cancel = context.WithCancelCause(c.session.Context())
 	r.Caller = k
 	c.opened(m, k)
 	c.next.Handle(k.ctx, r, k.end)
+}
+
+// unsentElsewhere is the retry of a request that another edge asked about before it sent it on: here it is the request that it was there,
+// and is asked about anew.
+func (c *Client) unsentElsewhere(m *wire.Message, state string) (*wire.Message, error) {
+	p := wire.DeleteMember(wire.DeleteMember(m.Params(), "requestState"), "inputResponses")
+	// Of its own try is in the state what that brought: NAME.HANDLE.SEALED.
+	if parts := strings.SplitN(strings.TrimPrefix(state, unsentPrefix), ".", 3); len(parts) == 3 {
+		v, err := c.sealer.open(sealedPrefix+parts[2], digest(m))
+		if err != nil {
+			return nil, err
+		}
+		if v.State != nil {
+			p = wire.SetMember(p, v.State, "requestState")
+		}
+		if v.Answers != nil {
+			p = wire.SetMember(p, v.Answers, "inputResponses")
+		}
+	}
+	return m.WithParams(p), nil
 }
 
 func refuseState(m *wire.Message, on exchange.Stream) {
@@ -302,6 +339,11 @@ func (k *call) Ask(ctx context.Context, qs []exchange.Question, answer func([]ex
 		answer(a.answers)
 		return
 	}
+	if answers := k.known(qs); answers != nil {
+		k.mu.Unlock()
+		answer(answers)
+		return
+	}
 	for i, q := range qs {
 		if q.Key == "" || slices.ContainsFunc(k.waiting, func(o *asked) bool { return o.Key == q.Key }) {
 			q.Key, _ = wire.Unquote(exchange.NewID())
@@ -315,6 +357,19 @@ func (k *call) Ask(ctx context.Context, qs []exchange.Question, answer func([]ex
 		k.giveBack()
 	}
 	k.mu.Unlock()
+}
+
+// known are the answers that the client gave to another edge, if that are all, each once. The caller holds mu.
+func (k *call) known(qs []exchange.Question) (answers []exchange.Answer) {
+	for _, q := range qs {
+		v, ok := wire.Get(k.brought, q.Key)
+		if !ok || !q.Portable {
+			return nil
+		}
+		answers = append(answers, exchange.Answer{Result: v})
+	}
+	k.brought = nil
+	return answers
 }
 
 // withdraw answers what is left of one Ask with errors.
@@ -341,11 +396,19 @@ func handle(n int) string {
 func (k *call) giveBack() {
 	c := k.edge
 	k.state = parkedPrefix + handle(24)
-	if !slices.ContainsFunc(k.waiting, func(q *asked) bool { return !q.Unsent }) {
-		k.state = unsentPrefix + c.name + handle(24)
-	}
 	if k.digest == nil {
 		k.digest = digest(k.first)
+	}
+	if !slices.ContainsFunc(k.waiting, func(q *asked) bool { return !q.Unsent }) {
+		k.state = unsentPrefix + c.name + handle(24)
+		v := sealed{Digest: k.digest}
+		v.State, _ = wire.Get(k.first.Params(), "requestState")
+		v.Answers, _ = wire.Get(k.first.Params(), "inputResponses")
+		if v.State != nil || v.Answers != nil { // for another edge, to which it is a new request
+			if text, err := c.sealer.seal(v); err == nil {
+				k.state += "." + strings.TrimPrefix(text, sealedPrefix)
+			}
+		}
 	}
 	qs := make([]exchange.Question, len(k.waiting))
 	for i, q := range k.waiting {

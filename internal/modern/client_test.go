@@ -28,7 +28,7 @@ func newClient(t *testing.T, h exchange.Handler) *client {
 	c := &client{t: t}
 	s := exchange.NewSession(t.Context())
 	c.line = wire.NewWriter(&c.out)
-	c.edge = NewClient(h, s, func(f string, a ...any) { t.Logf(f, a...) })
+	c.edge = NewClient(h, s, Options{Report: func(f string, a ...any) { t.Logf(f, a...) }})
 	c.end = func() { s.End(errors.New("gone")) }
 	t.Cleanup(c.end)
 	return c
@@ -171,7 +171,7 @@ func TestWhatStagesHoldIsSealedAroundTheServersState(t *testing.T) {
 
 func TestASealedStateGetsTooOld(t *testing.T) {
 	now := time.Now()
-	s := newSealer(func() time.Time { return now })
+	s := newSealer(nil, func() time.Time { return now })
 	state, err := s.seal(sealed{Digest: []byte("d")})
 	if err != nil {
 		t.Fatal(err)
@@ -263,5 +263,54 @@ func TestDrainedWhenEverythingWasAnswered(t *testing.T) {
 	answer[0](exchange.Outcome{Msg: wire.NewResult([]byte("1"), []byte("{}"))})
 	if !closed() {
 		t.Error("not drained although only a subscription is open")
+	}
+}
+
+// Edges with one key are one to a client that retries now here and now there: what one of them asked before it sent the request on, and what
+// a try had brought, the other knows. Without the key it refuses what it cannot know, and asks anew where there is nothing to know.
+func TestEdgesWithOneKey(t *testing.T) {
+	key := bytes.Repeat([]byte{7}, KeySize)
+	var got []string
+	server := exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		if r.Msg.Kind() != wire.Request {
+			return
+		}
+		qs := []exchange.Question{{Key: "ours", Method: "roots/list", Unsent: true, Portable: true}}
+		r.Caller.Ask(ctx, qs, func(a []exchange.Answer) {
+			got = append(got, fmt.Sprintf("%s %s", a[0].Result, r.Msg.Params()))
+			reply(exchange.Result(r, []byte(`{"resultType":"input_required","inputRequests":{"theirs":{"method":"elicitation/create"}},"requestState":"s1"}`)))
+		})
+	})
+	edge := func(key []byte) *client {
+		c := newClient(t, server)
+		c.edge = NewClient(server, c.edge.session, Options{Key: key})
+		return c
+	}
+	a, b, other := edge(key), edge(key), edge(nil)
+	const ours, theirs = `,"inputResponses":{"ours":{"roots":[]}},"requestState":%q`, `,"inputResponses":{"theirs":{"action":"accept"}},"requestState":%q`
+	first := a.state(a.say("%s", toolCall(1, "1", ""))[0])
+	if s := b.state(b.say("%s", toolCall(2, "1", fmt.Sprintf(ours, first)))[0]); s != "s1" {
+		t.Fatalf("the retry at another edge was given back with %q", s)
+	}
+	// The server's state and the answer to it come along when this edge asks first.
+	second := a.state(a.say("%s", toolCall(3, "1", fmt.Sprintf(theirs, "s1")))[0])
+	if len(got) != 1 || !strings.HasPrefix(second, "rba1.") {
+		t.Fatalf("the server got %q, and the state is %q", got, second)
+	}
+	b.say("%s", toolCall(4, "1", fmt.Sprintf(ours, second)))
+	if len(got) != 2 || !strings.Contains(got[1], `"inputResponses":{"theirs":{"action":"accept"}},"requestState":"s1"`) && !strings.Contains(got[1], `"requestState":"s1","inputResponses":{"theirs":{"action":"accept"}}`) {
+		t.Errorf("the server got %q", got)
+	}
+	for name, said := range map[string][]string{
+		"twice":           b.say("%s", toolCall(5, "1", fmt.Sprintf(ours, second))),
+		"another request": b.say("%s", strings.Replace(toolCall(6, "1", fmt.Sprintf(ours, second)), `"n":1`, `"n":2`, 1)),
+		"without the key": other.say("%s", toolCall(7, "1", fmt.Sprintf(ours, second))),
+	} {
+		if len(said) != 1 || !strings.Contains(said[0], "the request state is not valid") {
+			t.Errorf("%s: %q", name, said)
+		}
+	}
+	if s := other.state(other.say("%s", toolCall(8, "1", fmt.Sprintf(ours, first)))[0]); s != "s1" || len(got) != 3 {
+		t.Errorf("without the key, with nothing to know: %q, and the server got %q", s, got)
 	}
 }

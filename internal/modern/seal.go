@@ -34,9 +34,13 @@ type sealed struct {
 	Expires time.Time     //
 	Held    exchange.Held // what stages hold
 	State   []byte        // the server's own state, as it came; nil when it gave none
+	Answers []byte        `json:",omitempty"` // of the client, where they were not handed on yet
 }
 
-// sealer seals with a key that lives as long as the process, and remembers what was used.
+// KeySize is how many bytes a key has that seals request states.
+const KeySize = 32
+
+// sealer seals with a key, and remembers what was used.
 type sealer struct {
 	aead cipher.AEAD
 	now  func() time.Time
@@ -45,9 +49,12 @@ type sealer struct {
 	used map[string]time.Time // nonce, until when it must be remembered
 }
 
-func newSealer(now func() time.Time) *sealer {
-	key := make([]byte, 32)
-	rand.Read(key)
+// newSealer returns one with a key, or without one with a key that lives as long as it does.
+func newSealer(key []byte, now func() time.Time) *sealer {
+	if key == nil {
+		key = make([]byte, KeySize)
+		rand.Read(key)
+	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		panic("bug: " + err.Error())

@@ -37,6 +37,8 @@ type Options struct {
 	// TLS, if set, is spoken.
 	TLS *tls.Config
 	// Limit is the longest message in bytes; 0 is wire.DefaultLimit.
+	// StateKey, if set, seals request states, so that servers with the same one take each other's (see modern.Options).
+	StateKey []byte
 	Limit int
 	// Sessions is how many sessions there may be at a time; 0 is 64. One that nobody uses makes room for a new one.
 	Sessions int
@@ -115,7 +117,7 @@ func New(l net.Listener, o Options) *Server {
 		o.Idle = defaultIdle
 	}
 	return &Server{
-		opt: o, host: newHosts(l.Addr(), o.Hosts), modern: modern.NewClient(o.Stateless, nil, o.Report),
+		opt: o, host: newHosts(l.Addr(), o.Hosts), modern: modern.NewClient(o.Stateless, nil, modern.Options{Key: o.StateKey, Report: o.Report}),
 		bodies: budget{limit: max(maxBodies, 2*int64(o.Limit))}, kept: budget{limit: maxKept},
 		closing: make(chan struct{}), sessions: map[string]*served{},
 	}

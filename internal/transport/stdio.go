@@ -40,7 +40,7 @@ func ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h exchange.Han
 	d := &dispatch{
 		line:   line,
 		legacy: legacy.NewClient(line, h, session, legacy.Options{Report: report}),
-		modern: modern.NewClient(h, session, report),
+		modern: modern.NewClient(h, session, modern.Options{Report: report}),
 	}
 	done := make(chan error, 1)
 	go func() { done <- d.read(wire.NewReader(in, o.Limit)) }()
