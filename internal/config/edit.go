@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/splice"
@@ -104,6 +106,11 @@ func SetRoot(file, server, root string, change func(Root) Root) (Change, error) 
 				return nil, other.Origin.errorf("there is a root named %q already", to.Name)
 			}
 		}
+		if to.Name != old.Name && old.Name != "" {
+			if s := f.fills(server, old.Name); s != nil {
+				return nil, old.Origin.errorf("the server %q is filled in with {root:%s}: write another name there first", s.Name, old.Name)
+			}
+		}
 		active := f.Active.Given() && f.Active.Value == old.Name && old.Name != "" && to.Name != old.Name
 		doc := f.doc
 		set := func(name string, v *splice.Value, given bool) {
@@ -137,6 +144,26 @@ func SetRoot(file, server, root string, change func(Root) Root) (Change, error) 
 		}
 		return doc, err
 	})
+}
+
+// fills returns a server that is filled in with a root of a list by its name, or nil.
+func (f *File) fills(list, name string) *Server {
+	placeholder := "{root:" + name + "}"
+	has := func(text string) bool { return strings.Contains(text, placeholder) }
+	for _, s := range f.Servers {
+		if s.Name != list && (list != "" || s.Roots.Given()) {
+			continue
+		}
+		texts := append([]string{s.Command.Value, s.Cwd.Value}, s.Args.Value...)
+		texts = slices.AppendSeq(texts, maps.Values(s.Env.Value))
+		for _, t := range s.Tools {
+			texts = slices.AppendSeq(texts, maps.Values(t.Defaults.Value))
+		}
+		if slices.ContainsFunc(texts, has) {
+			return s
+		}
+	}
+	return nil
 }
 
 // Use makes a root of a file, by its name, or a directory the active workspace.

@@ -79,6 +79,8 @@ func TestEditRoots(t *testing.T) {
 		{"one of a client's file", "mcp.json", skeleton, set("fs", "w", Root{Name: "w", Access: roots.ReadOnly}),
 			strings.Replace(skeleton, "\"w\"}", "\"w\", \"access\": \"ro\"}", 1), false},
 		{"a name that is there", "c.toml", two, set("", "w", Root{Name: "o", Access: roots.ReadWrite}), "there is a root named \"o\" already", true},
+		{"a name that a server is filled in with", "c.toml", strings.Replace(two, "\"x\"", "\"x\"\nargs = [\"{root:w}\"]", 1), set("", "w", Root{Name: "v", Access: roots.ReadWrite}),
+			"the server \"a\" is filled in with {root:w}: write another name there first", true},
 		{"set an unknown one", "c.toml", two, set("", "oo", Root{}), "there is no root \"oo\", did you mean \"o\"?", true},
 
 		{"use a name", "c.toml", two, use("o"), strings.Replace(two, "mine\n\n", "mine\n\nactive = \"o\"\n\n", 1), false},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/rootbound/rootbound/internal/approval"
@@ -101,7 +102,9 @@ func (u *UI) rootsNow() rootsValue {
 		for _, l := range lists {
 			lv := listValue{Server: l.Server, Given: l.Given, Roots: []rootValue{}}
 			for _, p := range l.Roots {
-				lv.Roots = append(lv.Roots, rootOf(p))
+				r := rootOf(p)
+				r.Work = r.Code == "" && r.Path != "" && u.works.is(r.Path)
+				lv.Roots = append(lv.Roots, r)
 			}
 			v.Lists = append(v.Lists, lv)
 		}
@@ -120,11 +123,33 @@ func rootOf(p config.Placed) rootValue {
 	v := rootValue{Name: p.Name, Place: p.Place, Path: p.Dir.Path, Access: p.AccessWord(), Pin: p.Pin, Active: p.Active}
 	if p.Err != nil {
 		v.Reason, v.Code = p.Err.Text(), string(p.Err.Reason)
-	} else if p.Dir.Path != "" {
-		top, ok := roots.Workspace(p.Dir.Path)
-		v.Work = ok && top == p.Dir.Path
 	}
 	return v
+}
+
+// works knows for a while which directories are the tops of work trees: to find out, whole directories may have to be read.
+type works struct {
+	mu    sync.Mutex
+	since time.Time
+	known map[string]bool
+}
+
+// worksFor is for how long.
+const worksFor = 30 * time.Second
+
+func (w *works) is(path string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if now := time.Now(); w.known == nil || now.Sub(w.since) > worksFor {
+		w.since, w.known = now, map[string]bool{}
+	}
+	is, ok := w.known[path]
+	if !ok {
+		top, in := roots.Workspace(path)
+		is = in && top == path
+		w.known[path] = is
+	}
+	return is
 }
 
 // pickRoot completes a directory, and says whether what was typed can be a root.

@@ -51,6 +51,7 @@ type UI struct {
 	hub *hub
 
 	desks   desks
+	works   works
 	history history
 	trials  trials
 
