@@ -70,10 +70,14 @@ type Link struct {
 	client *http.Client
 	ctx    context.Context // of everything; ends with Close
 	cancel context.CancelFunc
-	in     chan delivery
 	slots  chan struct{}
 	tools  catalog
-	all    sync.WaitGroup
+	all    exchange.Tally // goroutines, but for one that is in take, where it may wait for a client
+
+	idle  chan func()   // to a goroutine that has nothing to do
+	turn  chan struct{} // full while take runs
+	ready chan struct{} // closed when take is known
+	take  func(m *wire.Message, refused *wire.Refusal, of string)
 
 	mu    sync.Mutex
 	posts map[string]*post // requests that are not answered, by id
@@ -118,21 +122,17 @@ func Dial(o DialOptions) *Link {
 	if o.Again == nil {
 		o.Again = func() {}
 	}
-	l := &Link{o: o, client: newHTTPClient(), in: make(chan delivery), slots: make(chan struct{}, maxPosts), posts: map[string]*post{}}
+	l := &Link{o: o, client: newHTTPClient(), idle: make(chan func()), turn: make(chan struct{}, 1), ready: make(chan struct{}), slots: make(chan struct{}, maxPosts), posts: map[string]*post{}}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l
 }
 
 // Receive hands on what the server says until Close.
 func (l *Link) Receive(take func(m *wire.Message, refused *wire.Refusal, of string)) {
-	for {
-		select {
-		case d := <-l.in:
-			take(d.m, d.refused, d.of)
-		case <-l.ctx.Done():
-			return
-		}
-	}
+	l.take = take
+	close(l.ready)
+	<-l.ctx.Done()
+	l.turn <- struct{}{} // behind what is being handed on
 }
 
 // Sessionless reports whether the handshake that was made last began no session.
@@ -157,7 +157,7 @@ func (l *Link) Close() error {
 	l.mu.Lock()
 	l.cancel()
 	l.mu.Unlock()
-	l.all.Wait()
+	<-l.all.Empty()
 	l.client.CloseIdleConnections()
 	return nil
 }
@@ -195,20 +195,59 @@ func (l *Link) Write(line []byte) (int, error) {
 func (l *Link) spawn(f func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ctx.Err() == nil {
-		l.all.Go(f)
+	if l.ctx.Err() != nil {
+		return
+	}
+	l.all.Add()
+	select {
+	case l.idle <- f:
+	default:
+		go l.work(f)
 	}
 }
+
+// work runs f, and for a while what is spawned next: a goroutine that has run has the stack that the next one would have to grow.
+func (l *Link) work(f func()) {
+	late := time.NewTimer(idleTime)
+	defer late.Stop()
+	for {
+		f()
+		l.all.Done()
+		late.Reset(idleTime)
+		select {
+		case f = <-l.idle:
+		case <-late.C:
+			return
+		case <-l.ctx.Done():
+			return
+		}
+	}
+}
+
+// idleTime is how long a goroutine waits for more to do.
+const idleTime = 5 * time.Second
 
 // ordered are requests that change what the server says of those behind them.
 var ordered = map[string]bool{"logging/setLevel": true, "resources/subscribe": true, "resources/unsubscribe": true}
 
-// deliver hands on what the server says.
+// deliver hands on what the server says, on the goroutine that read it: another one would have to be woken up for it.
 func (l *Link) deliver(d delivery) {
 	select {
-	case l.in <- d:
+	case <-l.ready:
 	case <-l.ctx.Done():
+		return
 	}
+	select {
+	case l.turn <- struct{}{}:
+	case <-l.ctx.Done():
+		return
+	}
+	l.all.Done()
+	defer func() {
+		l.all.Add()
+		<-l.turn
+	}()
+	l.take(d.m, d.refused, d.of)
 }
 
 // stateless reports whether m is of the era that has no session.
@@ -267,7 +306,7 @@ func (l *Link) tell(m *wire.Message) {
 		close(l.over)
 		l.session = session{old: s.old}
 		l.mu.Unlock()
-		l.unmet("it has forgotten that, too")
+		l.spawn(func() { l.unmet("it has forgotten that, too") })
 		return
 	case errors.Is(err, errForgotten):
 		l.forgotten(s, nil)

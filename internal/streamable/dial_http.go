@@ -25,7 +25,7 @@ func newHTTPClient() *http.Client {
 	t.DialContext = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext
 	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	t.IdleConnTimeout = 30 * time.Second
-	t.MaxIdleConnsPerHost = 16
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = maxPosts, maxPosts // to make one anew costs more than a call
 	t.MaxResponseHeaderBytes = 1 << 20
 	t.DisableCompression = true // a stream is read event by event, and nothing unfolds
 	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}
@@ -141,19 +141,22 @@ func (l *Link) once(ctx context.Context, r request) (*http.Response, string, err
 	if r.body != nil {
 		body = bytes.NewReader(r.body) // with which a request that was not sent at all can be sent over another connection
 	}
-	req, err := http.NewRequestWithContext(ctx, r.method, to.String(), body)
+	req, err := http.NewRequestWithContext(ctx, r.method, "", body)
 	if err != nil {
 		return nil, "", err
 	}
+	u := *to
+	u.Host = strings.TrimSuffix(u.Host, ":")
+	req.URL, req.Host = &u, u.Host
 	for name, values := range l.o.Header {
 		req.Header[http.CanonicalHeaderKey(name)] = values
 	}
 	for name, values := range r.header {
 		req.Header[name] = values
 	}
-	set := func(name, value string) {
+	set := func(key, value string) {
 		if value != "" {
-			req.Header.Set(name, value)
+			req.Header[key] = []string{value}
 		}
 	}
 	set("User-Agent", l.o.Agent)
@@ -193,6 +196,9 @@ func drain(resp *http.Response) {
 
 // mediaType is what a response says that its body is.
 func mediaType(resp *http.Response) string {
+	if t := resp.Header.Get("Content-Type"); t == "application/json" || t == "text/event-stream" {
+		return t
+	}
 	t, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	return t
 }

@@ -129,7 +129,7 @@ func (l *Link) answered(p *post, s session, resp *http.Response, last string, re
 	case t == "text/event-stream":
 		l.stream(p, s, resp, last, retry)
 	case resp.StatusCode == http.StatusOK && (t == "application/json" || t == ""):
-		l.body(p, s, resp.Body)
+		l.body(p, s, resp)
 	case t == "text/html":
 		l.fail(p, "not found", "there is a web page at "+place(l.o.URL)+" and no MCP server: is its path right?")
 	default:
@@ -138,8 +138,8 @@ func (l *Link) answered(p *post, s session, resp *http.Response, last string, re
 }
 
 // body takes an answer that comes alone.
-func (l *Link) body(p *post, s session, r io.Reader) {
-	b, err := io.ReadAll(io.LimitReader(r, int64(l.o.Limit)+1))
+func (l *Link) body(p *post, s session, resp *http.Response) {
+	b, err := readBody(resp, l.o.Limit+1)
 	switch {
 	case err != nil:
 		l.broken(p, s, "", 0, err)
@@ -152,6 +152,16 @@ func (l *Link) body(p *post, s session, r io.Reader) {
 		l.fail(p, "no answer", "what the server answered is not the answer to the request")
 	}
 }
+
+// readBody reads a body up to a limit, in one piece of memory where its length is told.
+func readBody(resp *http.Response, limit int) ([]byte, error) {
+	b := bytes.NewBuffer(make([]byte, 0, bytes.MinRead+int(min(max(0, resp.ContentLength), int64(limit), maxToldBody))))
+	_, err := b.ReadFrom(io.LimitReader(resp.Body, int64(limit)))
+	return b.Bytes(), err
+}
+
+// maxToldBody is the length of a body that is believed before it comes.
+const maxToldBody = 1 << 20
 
 // stream takes what comes on the stream of a request, up to its answer. Last and retry are what an earlier part of it said.
 func (l *Link) stream(p *post, s session, resp *http.Response, last string, retry time.Duration) {

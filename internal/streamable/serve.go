@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -197,12 +198,14 @@ func (c *complaints) Write(b []byte) (int, error) {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.requests.Add(1)
 	rc := http.NewResponseController(w)
-	rc.SetWriteDeadline(time.Now().Add(writeTime))
+	now := time.Now()
+	rc.SetWriteDeadline(now.Add(writeTime))
 	if r.ContentLength != 0 { // also what is not looked at has to come
-		rc.SetReadDeadline(time.Now().Add(bodyTime))
+		rc.SetReadDeadline(now.Add(bodyTime))
 	}
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("Cache-Control", "no-store")
+	h := w.Header()
+	h["X-Content-Type-Options"] = noSniff
+	h["Cache-Control"] = noStore
 	switch err := s.host.check(r); {
 	case err != nil:
 		fail(w, http.StatusForbidden, nil, wire.CodeInvalidRequest, err.Error())
@@ -227,6 +230,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// Values of headers, which nobody changes.
+var (
+	noSniff = []string{"nosniff"}
+	noStore = []string{"no-store"}
+	isJSONs = []string{"application/json"}
+)
+
 func notAllowed(w http.ResponseWriter) {
 	w.Header().Set("Allow", "POST, GET, DELETE")
 	fail(w, http.StatusMethodNotAllowed, nil, wire.CodeInvalidRequest, "this method is not allowed here")
@@ -240,8 +250,8 @@ func fail(w http.ResponseWriter, status int, id []byte, code int, text string) {
 // answer answers with a status and a message.
 func answer(w http.ResponseWriter, status int, m *wire.Message) {
 	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", fmt.Sprint(len(m.Bytes())))
+	h["Content-Type"] = isJSONs
+	h["Content-Length"] = []string{strconv.Itoa(len(m.Bytes()))}
 	w.WriteHeader(status)
 	writeAll(w, m.Bytes())
 }
@@ -343,7 +353,7 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) (body []byte, rele
 		return nil, release, tooLong
 	}
 	rc := http.NewResponseController(w)
-	deadline := time.Now().Add(bodyTime)
+	began, worth := time.Now(), 0 // in seconds, of what came
 	size := 4 << 10
 	if r.ContentLength >= 0 {
 		size = min(int(r.ContentLength)+2, 64<<10)
@@ -355,7 +365,12 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) (body []byte, rele
 			}
 			body = append(make([]byte, 0, size), body...)
 		}
-		rc.SetReadDeadline(deadline.Add(time.Duration(len(body)/bodyRate) * time.Second))
+		if n := len(body) / bodyRate; n > worth { // before that, what holds for the whole request
+			worth = n
+			more := time.Duration(worth) * time.Second
+			rc.SetReadDeadline(began.Add(bodyTime + more))
+			rc.SetWriteDeadline(began.Add(bodyTime + writeTime + more))
+		}
 		n, err := r.Body.Read(body[len(body) : cap(body)-1])
 		body = body[:len(body)+n]
 		switch {

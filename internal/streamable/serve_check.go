@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/transport"
@@ -22,10 +23,11 @@ import (
 type hosts struct {
 	listen netip.Addr
 	names  map[string]bool
+	last   *atomic.Pointer[string] // a Host that is allowed: most clients say one
 }
 
 func newHosts(listen net.Addr, names []string) hosts {
-	h := hosts{names: map[string]bool{}}
+	h := hosts{names: map[string]bool{}, last: new(atomic.Pointer[string])}
 	if a, ok := listen.(*net.TCPAddr); ok {
 		h.listen, _ = netip.AddrFromSlice(a.IP)
 		h.listen = h.listen.Unmap()
@@ -59,9 +61,12 @@ func (h hosts) allows(host string) bool {
 
 // check says why a request does not come from where it may.
 func (h hosts) check(r *http.Request) error {
-	u, err := url.Parse("http://" + r.Host)
-	if err != nil || u.Host != r.Host || !h.allows(u.Hostname()) {
-		return fmt.Errorf("this server does not go by the host %.100q; name it with --allow-host", r.Host)
+	if last := h.last.Load(); last == nil || *last != r.Host {
+		u, err := url.Parse("http://" + r.Host)
+		if err != nil || u.Host != r.Host || !h.allows(u.Hostname()) {
+			return fmt.Errorf("this server does not go by the host %.100q; name it with --allow-host", r.Host)
+		}
+		h.last.Store(&r.Host)
 	}
 	for _, origin := range r.Header["Origin"] {
 		u, err := url.Parse(origin)
@@ -121,6 +126,9 @@ func accepts(r *http.Request, kind string) bool {
 }
 
 func isJSON(contentType string) bool {
+	if contentType == "application/json" {
+		return true
+	}
 	kind, params, err := mime.ParseMediaType(contentType)
 	charset := strings.ToLower(params["charset"])
 	return err == nil && kind == "application/json" && (charset == "" || charset == "utf-8")
