@@ -183,7 +183,7 @@ func (d *Down) Handle(ctx context.Context, r *exchange.Request, reply func(excha
 		c := *r
 		c.Era = exchange.Legacy
 		if p := r.Msg.Params(); p != nil {
-			c.Msg = r.Msg.WithParams(withoutReserved(p))
+			c.Msg = r.Msg.WithEdited(withoutReserved(p))
 		}
 		d.next.Handle(ctx, &c, reply)
 		return
@@ -254,7 +254,7 @@ func (d *Down) Outcome(r *exchange.Request, o exchange.Outcome) exchange.Outcome
 	case o.Msg.Error() != nil:
 		return exchange.Outcome{Msg: errorDown(o.Msg)}
 	}
-	return exchange.Outcome{Msg: o.Msg.WithResult(d.result(r.Msg.Method(), o.Msg.Result()))}
+	return exchange.Outcome{Msg: o.Msg.WithEditedResult(d.result(r.Msg.Method(), o.Msg.Result()))}
 }
 
 // call hands a request on.
@@ -270,7 +270,7 @@ func (d *Down) call(ctx context.Context, r *exchange.Request, reply func(exchang
 		c := *r
 		c.Era, c.Caller = exchange.Legacy, hub{d, r}
 		if p := r.Msg.Params(); p != nil {
-			c.Msg = r.Msg.WithParams(wire.DeleteMember(withoutReserved(p), "inputResponses"))
+			c.Msg = r.Msg.WithEdited(wire.DeleteMember(withoutReserved(p), "inputResponses"))
 		}
 		d.try(ctx, r, &c, end, 1)
 	})

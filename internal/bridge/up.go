@@ -148,17 +148,17 @@ func (u *Up) Handle(ctx context.Context, r *exchange.Request, reply func(exchang
 func (st *upSession) modern(r *exchange.Request) *exchange.Request {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	p := withoutReserved(r.Msg.Params())
+	meta := unreserved(r.Msg.Meta())
 	set := func(value []byte, name string) {
 		if value != nil {
-			p = wire.SetMember(p, value, "_meta", name)
+			meta = wire.SetMember(meta, value, name)
 		}
 	}
 	set(wire.Quote(modernRevision), exchange.MetaVersion)
 	set(st.capabilities, exchange.MetaCapabilities)
 	set(st.info, exchange.MetaClient)
 	set(st.level, exchange.MetaLogLevel)
-	m := r.With(r.Msg.WithParams(p))
+	m := r.With(r.Msg.WithEdited(wire.SetMember(r.Msg.Params(), meta, "_meta")))
 	m.Era = exchange.Modern
 	return m
 }
@@ -267,7 +267,7 @@ func outcomeUp(r *exchange.Request, o exchange.Outcome) exchange.Outcome {
 	if cached[r.Msg.Method()] {
 		result = wire.DeleteMember(wire.DeleteMember(result, "ttlMs"), "cacheScope")
 	}
-	return exchange.Outcome{Msg: o.Msg.WithResult(withoutReserved(result))}
+	return exchange.Outcome{Msg: o.Msg.WithEditedResult(withoutReserved(result))}
 }
 
 // cached are the methods whose results say how long they may be kept.

@@ -66,18 +66,29 @@ func withoutReserved(object []byte) []byte {
 	if !ok {
 		return object
 	}
+	switch left := unreserved(meta); {
+	case left == nil:
+		return wire.DeleteMember(object, "_meta")
+	case len(left) < len(meta):
+		return wire.SetMember(object, left, "_meta")
+	}
+	return object
+}
+
+// unreserved returns what else a _meta says, nil for nothing.
+func unreserved(meta []byte) []byte {
 	left := 0
 	for name := range wire.Members(meta) {
 		if strings.HasPrefix(name, reserved) {
-			object = wire.DeleteMember(object, "_meta", name)
+			meta = wire.DeleteMember(meta, name)
 		} else {
 			left++
 		}
 	}
 	if left == 0 {
-		return wire.DeleteMember(object, "_meta")
+		return nil
 	}
-	return object
+	return meta
 }
 
 // answers reports whether a client with these capabilities answers this question: its method, and the mode and the

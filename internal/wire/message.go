@@ -106,18 +106,56 @@ func (m *Message) WithID(id []byte) *Message {
 	if bytes.Equal(m.ID(), id) || m.id.End == 0 {
 		return m
 	}
-	// What is behind the id moves, and nothing has to be read again.
-	c, old, by := *m, m.id, len(id)-(m.id.End-m.id.Start)
+	return m.spliced(m.id, id)
+}
+
+// spliced returns m with other bytes in a part. What is behind it moves, what it is in becomes longer or shorter, and nothing is
+// read again.
+func (m *Message) spliced(old Span, with []byte) *Message {
+	c, by := *m, len(with)-(old.End-old.Start)
 	c.raw = make([]byte, 0, len(m.raw)+by+1)
-	c.raw = append(append(append(c.raw, m.raw[:old.Start]...), id...), m.raw[old.End:]...)
+	c.raw = append(append(append(c.raw, m.raw[:old.Start]...), with...), m.raw[old.End:]...)
 	c.raw = append(c.raw, '\n')[:len(c.raw)] // the writer then has the line end at hand
-	c.id.End += by
-	for _, s := range []*Span{&c.method, &c.params, &c.result, &c.err, &c.meta, &c.name, &c.arguments} {
+	c.lent = nil
+	for _, s := range []*Span{&c.id, &c.method, &c.params, &c.result, &c.err, &c.meta, &c.name, &c.arguments} {
+		if s.End >= old.End {
+			s.End += by
+		}
 		if s.Start >= old.End {
-			s.Start, s.End = s.Start+by, s.End+by
+			s.Start += by
 		}
 	}
 	return &c
+}
+
+// WithEdited is WithParams for params that were made from those of m by SetMember and DeleteMember, with values of scanned messages
+// and of ours: they are not scanned again.
+func (m *Message) WithEdited(params []byte) *Message {
+	if m.params.End == 0 {
+		return m.WithParams(params)
+	}
+	c := m.spliced(m.params, params)
+	c.meta, c.name, c.arguments = Span{}, Span{}, Span{}
+	for n, v := range members(params) {
+		v.Start, v.End = v.Start+c.params.Start, v.End+c.params.Start
+		switch name := params[n.Start:n.End]; {
+		case nameIs(name, "_meta"):
+			c.meta = v
+		case nameIs(name, "name"):
+			c.name = v
+		case nameIs(name, "arguments"):
+			c.arguments = v
+		}
+	}
+	return c
+}
+
+// WithEditedResult is WithResult in the same way.
+func (m *Message) WithEditedResult(result []byte) *Message {
+	if m.result.End == 0 {
+		return m.WithResult(result)
+	}
+	return m.spliced(m.result, result)
 }
 
 // WithParams returns m with other params. A message without params gets them.

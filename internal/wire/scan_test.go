@@ -432,3 +432,44 @@ func TestNameAndArguments(t *testing.T) {
 		}
 	}
 }
+
+// What is edited without being scanned again has the parts that a scan finds.
+func FuzzEdited(f *testing.F) {
+	for _, s := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","_meta":{"x":1},"arguments":{"name":"b"}}}`,
+		`{"params": {"arguments" : [1], "\u006eame":"a","\u005fmeta":{}},"jsonrpc":"2.0","method":"tools/call","id":"x"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"m","params":{}}`, `{"jsonrpc":"2.0","result":{"_meta":{},"a":[]} ,"id":1}`, `{"jsonrpc":"2.0","method":"m","params":null}`,
+	} {
+		f.Add([]byte(s), "_meta", `{"y":2}`)
+		f.Add([]byte(s), "inputResponses", `[]`)
+	}
+	f.Fuzz(func(t *testing.T, line []byte, name, value string) {
+		m, err := Scan(line, Strict)
+		v, bad := Scan([]byte(`{"jsonrpc":"2.0","id":1,"result":`+value+`}`), Strict)
+		if err != nil || bad != nil || strings.ContainsAny(string(line)+value, "\n") {
+			return
+		}
+		params, result := m.Params(), m.Result()
+		edited := []*Message{m.WithID([]byte(`"a longer one"`))}
+		if params != nil && params[0] == '{' {
+			edited = append(edited, m.WithEdited(SetMember(params, v.Result(), name)), m.WithEdited(DeleteMember(params, name)))
+		}
+		if result != nil {
+			edited = append(edited, m.WithEditedResult(SetMember(result, v.Result(), name)), m.WithEditedResult(DeleteMember(result, name)))
+		}
+		for _, got := range edited {
+			want, err := Scan(got.Bytes(), Strict)
+			if err != nil {
+				if strings.Contains(err.Error(), "differs") { // a name that would not have been taken
+					continue
+				}
+				t.Fatalf("%q became %q: %v", line, got.Bytes(), err)
+			}
+			if got.Key() != want.Key() || got.Method() != want.Method() || got.Kind() != want.Kind() || got.Name() != want.Name() ||
+				!bytes.Equal(got.Params(), want.Params()) || !bytes.Equal(got.Meta(), want.Meta()) || !bytes.Equal(got.Arguments(), want.Arguments()) ||
+				!bytes.Equal(got.Result(), want.Result()) || !bytes.Equal(got.Error(), want.Error()) {
+				t.Errorf("%q became %q, of which a scan finds other parts", line, got.Bytes())
+			}
+		}
+	})
+}
