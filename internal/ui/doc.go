@@ -15,7 +15,7 @@
 //   - a module web/pages/NAME.js, which exports mount(main, signal): it fills main, and stops what it began when signal is
 //     aborted;
 //   - a table web/pages/NAME.text.js: each text by its key, in English and in Chinese;
-//   - a style sheet web/pages/NAME.css, if it needs one, and a line for it in web/index.html;
+//   - a style sheet web/pages/NAME.css, if it needs one: all of them are sent as one;
 //   - a line in web/pages.js, by which it is in the navigation.
 //
 // A route is registered with UI.handle, gets JSON and gives JSON. What a person should see without asking goes over the one

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 )
 
 //go:embed web
@@ -16,6 +17,25 @@ func serveModule(w http.ResponseWriter, r *http.Request) {
 	serveFile(w, strings.TrimPrefix(path.Clean(r.URL.Path), "/"))
 }
 
+// style is the one style sheet of the page, with what each section has of its own: the browser paints when it has all of them.
+var style = sync.OnceValue(func() []byte {
+	text, err := web.ReadFile("web/style.css")
+	if err != nil {
+		panic("bug: " + err.Error())
+	}
+	entries, err := web.ReadDir("web/pages")
+	if err != nil {
+		panic("bug: " + err.Error())
+	}
+	for _, e := range entries {
+		if path.Ext(e.Name()) == ".css" {
+			more, _ := web.ReadFile("web/pages/" + e.Name())
+			text = append(append(text, '\n'), more...)
+		}
+	}
+	return text
+})
+
 // types are those of our files: the system may know others.
 var types = map[string]string{
 	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
@@ -23,6 +43,9 @@ var types = map[string]string{
 
 func serveFile(w http.ResponseWriter, name string) {
 	text, err := web.ReadFile(name)
+	if name == "web/style.css" {
+		text = style()
+	}
 	if err != nil {
 		refuse(w, problem{http.StatusNotFound, "missing", "there is no such page"})
 		return
