@@ -296,6 +296,35 @@ func TestClientAnswersOverHTTP(t *testing.T) {
 	}
 }
 
+// A transport of another's around the SDK's own keeps what that one says over HTTP.
+func TestClientOverHTTPInAnotherTransport(t *testing.T) {
+	s := mcp.NewServer(info, nil)
+	var mu sync.Mutex
+	var revisions []string
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		revisions = append(revisions, r.Header.Get("Mcp-Protocol-Version"))
+		mu.Unlock()
+		handler.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	around := struct{ mcp.Transport }{&mcp.StreamableClientTransport{Endpoint: server.URL, DisableStandaloneSSE: true}}
+	cs, err := NewClient(info, nil, nil).Connect(t.Context(), around, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cs.Close()
+	if err := cs.Ping(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if got := revisions[len(revisions)-1]; got != "2025-11-25" {
+		t.Errorf("the last request is of the revision %q", got)
+	}
+}
+
 func TestClientTellsOfChanges(t *testing.T) {
 	eachEra(t, func(t *testing.T, revision string) {
 		dirs := workspace(t, "a", "b")

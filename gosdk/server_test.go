@@ -302,8 +302,8 @@ func TestServerClientNeverAnswers(t *testing.T) {
 		cs := connect(t, s, h, "2025-11-25")
 		begun := time.Now()
 		expect(t, cs, map[string]string{in(dirs[0]): "in a"})
-		if waited := time.Since(begun); waited != roots.AnswerLimit {
-			t.Errorf("the call waited for %v, want %v", waited, roots.AnswerLimit)
+		if waited := time.Since(begun); waited != roots.AnswerLimit || len(warned) != 1 {
+			t.Errorf("the call waited for %v, want %v; warned: %q", waited, roots.AnswerLimit, warned)
 		}
 		expect(t, cs, map[string]string{in(dirs[0]): "in a", "/etc/passwd": "outside"})
 		if waited := time.Since(begun); waited != roots.AnswerLimit || h.asked.Load() != 1 || len(warned) != 1 {
@@ -360,6 +360,7 @@ func TestServerBrokenLists(t *testing.T) {
 	}{
 		"no list":             {answer: `{}`, want: "in a"},
 		"null":                {answer: `{"roots":null}`, want: "in a"},
+		"only a null":         {answer: `{"roots":[null]}`, want: "outside"},
 		"a null in it":        {answer: `{"roots":[null,{"uri":"` + uri + `"}]}`, want: "in a"},
 		"an error":            {err: &jsonrpc.Error{Code: -32603, Message: "no"}, want: "in a"},
 		"no such method":      {err: &jsonrpc.Error{Code: -32601, Message: "no"}, want: "in a"},
@@ -388,6 +389,212 @@ func TestServerBrokenLists(t *testing.T) {
 				expect(t, cs, map[string]string{in(dirs[0]): test.want})
 			})
 		})
+	}
+}
+
+// A list that came before is not taken away by an answer that has none.
+func TestServerBrokenListAfterOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dirs := workspace(t, "a", "b")
+		s := newReader(roots.SessionOptions{Configured: roots.NewSet(dirs...)})
+		answer := listOfDirs(dirs[0])
+		h := newHostile(func(context.Context) (*mcp.ListRootsResult, error) { return answer, nil })
+		cs := connect(t, s, h, "2025-11-25")
+		expect(t, cs, map[string]string{in(dirs[0]): "in a"})
+		for _, test := range []struct {
+			answer *mcp.ListRootsResult
+			want   string
+		}{
+			{&mcp.ListRootsResult{}, "in a"}, // {"roots":null}
+			{&mcp.ListRootsResult{Roots: []*mcp.Root{}}, "outside"},
+		} {
+			answer = test.answer
+			time.Sleep(time.Minute)
+			h.changed(t, cs)
+			synctest.Wait()
+			expect(t, cs, map[string]string{in(dirs[0]): test.want, in(dirs[1]): "outside"})
+		}
+	})
+}
+
+// A client that has opened another directory and does not tell is asked again for a path in it, once for each call.
+func TestServerClientDoesNotTell(t *testing.T) {
+	eachEra(t, func(t *testing.T, revision string) {
+		dirs := workspace(t, "a", "b")
+		s := newReader(roots.SessionOptions{Configured: roots.NewSet(dirs...)})
+		now := dirs[0]
+		h := newHostile(func(context.Context) (*mcp.ListRootsResult, error) { return listOfDirs(now), nil })
+		cs := connect(t, s, h, revision)
+		expect(t, cs, map[string]string{in(dirs[0]): "in a"})
+		now = dirs[1]
+		for i, want := range []map[string]string{{in(dirs[1]): "in b"}, {in(dirs[0]): "outside"}, {"/etc/passwd": "outside"}} {
+			time.Sleep(time.Second)
+			expect(t, cs, want)
+			if got, want := h.asked.Load(), []int32{2, 3, 3}[i]; got != want {
+				t.Errorf("%v: asked %d times, want %d", i, got, want)
+			}
+		}
+	})
+}
+
+// A handler is not run again and again because other roots hold each time.
+func TestServerOtherRootsEachTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dirs := workspace(t, "a", "b")
+		s := newReader(roots.SessionOptions{Configured: roots.NewSet(dirs...)})
+		client := newTold(nil, dirs...)
+		client.Set(dirs[0])
+		var cs *mcp.ClientSession
+		runs := 0
+		mcp.AddTool(s, &mcp.Tool{Name: "flip"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+			if _, err := Roots(ctx); err != nil {
+				return nil, nil, err
+			}
+			runs++
+			client.Set(dirs[runs%2])
+			time.Sleep(2 * time.Second)
+			callRead(cs, in(dirs[runs%2])) // brings the new list
+			return nil, nil, Denied(ctx, dirs[0].Path, &rootfs.Error{Op: "opening", Path: "x", Code: rootfs.OutsideRoots})
+		})
+		cs = connect(t, s, client.Client, "2025-11-25")
+		if got := callTool(cs, "flip", struct{}{}); !strings.Contains(got, rootfs.OutsideRoots.Error()) || runs != 2 {
+			t.Errorf("it ran %d times, and said %q", runs, got)
+		}
+	})
+}
+
+// Since 2026-07-28 nobody tells of changes, whatever a client declares, so a list has its time.
+func TestServerListHasItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dirs := workspace(t, "a", "b")
+		s := newReader(roots.SessionOptions{Configured: roots.NewSet(dirs...)})
+		client := mcp.NewClient(info, nil) // it declares what does not exist
+		root := func(d roots.Dir) *mcp.Root { return &mcp.Root{URI: roots.FileURI(d.Path)} }
+		client.AddRoots(root(dirs[0]))
+		cs := connect(t, s, client, "2026-07-28")
+		expect(t, cs, map[string]string{in(dirs[0]): "in a"})
+		client.RemoveRoots(root(dirs[0]).URI)
+		client.AddRoots(root(dirs[1]))
+		expect(t, cs, map[string]string{in(dirs[0]): "in a"})
+		time.Sleep(time.Minute)
+		expect(t, cs, map[string]string{in(dirs[0]): "outside"})
+	})
+}
+
+// What is kept for a connection ends with it.
+func TestServerForgetsSessions(t *testing.T) {
+	eachEra(t, func(t *testing.T, revision string) {
+		dirs := workspace(t, "a")
+		h := &holder{options: roots.SessionOptions{Configured: roots.NewSet(dirs...)}, sessions: map[*mcp.ServerSession]*roots.Session{}}
+		s := mcp.NewServer(info, nil)
+		s.AddReceivingMiddleware(h.receive)
+		mcp.AddTool(s, &mcp.Tool{Name: "read"}, func(ctx context.Context, r *mcp.CallToolRequest, in readInput) (*mcp.CallToolResult, any, error) {
+			text, err := read(ctx, in.Path)
+			return say(fmt.Sprint(text, len(r.Params.InputResponses))), nil, err
+		})
+		cs := connect(t, s, newTold(nil, dirs...).Client, revision)
+		expect(t, cs, map[string]string{in(dirs[0]): "in a0"}) // our own question is not the handler's
+		if len(h.sessions) != 1 {
+			t.Errorf("%d sessions are kept, want 1", len(h.sessions))
+		}
+		cs.Close()
+		synctest.Wait()
+		if len(h.sessions) != 0 {
+			t.Errorf("%d sessions are kept when none is left", len(h.sessions))
+		}
+	})
+}
+
+// A client that does not know the method is not asked again; one that failed is, in its time.
+func TestServerClientFails(t *testing.T) {
+	for code, want := range map[int64]int32{-32601: 1, -32603: 3} {
+		synctest.Test(t, func(t *testing.T) {
+			dirs := workspace(t, "a")
+			s := newReader(roots.SessionOptions{Configured: roots.NewSet(dirs...)})
+			h := newHostile(func(context.Context) (*mcp.ListRootsResult, error) {
+				return nil, &jsonrpc.Error{Code: code, Message: "no"}
+			})
+			cs := connect(t, s, h, "2025-11-25")
+			for range 3 {
+				expect(t, cs, map[string]string{in(dirs[0]): "in a"})
+				time.Sleep(time.Minute)
+			}
+			if got := h.asked.Load(); got != want {
+				t.Errorf("with %d asked %d times, want %d", code, got, want)
+			}
+		})
+	}
+}
+
+// Over stateless HTTP each request knows nothing of the others, and still a person is not told the same each time.
+func TestServerStatelessHTTP(t *testing.T) {
+	dirs := workspace(t, "a", "b")
+	var warned []string
+	s := newReader(roots.SessionOptions{Configured: roots.NewSet(dirs...), Warn: func(text string) { warned = append(warned, text) }})
+	listener := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: true}))
+	defer listener.Close()
+	h := newHostile(func(context.Context) (*mcp.ListRootsResult, error) {
+		return &mcp.ListRootsResult{Roots: []*mcp.Root{{URI: "http://x/y"}, {URI: roots.FileURI(dirs[1].Path)}}}, nil
+	})
+	cs, err := h.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: listener.URL}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cs.Close()
+	for range 3 {
+		expect(t, cs, map[string]string{in(dirs[0]): "outside", in(dirs[1]): "in b"})
+	}
+	if len(warned) != 1 || h.asked.Load() != 6 {
+		t.Errorf("warned %q, asked %d times", warned, h.asked.Load())
+	}
+}
+
+// Over HTTP with sessions the question comes on the stream of the call.
+func TestServerHTTPWithSessions(t *testing.T) {
+	dirs := workspace(t, "a", "b")
+	s := newReader(roots.SessionOptions{Configured: roots.NewSet(dirs...)})
+	listener := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil))
+	defer listener.Close()
+	for _, d := range dirs {
+		client := newTold(nil, d)
+		cs, err := client.Client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: listener.URL}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cs.Close()
+		other := dirs[0]
+		if d.Name == "a" {
+			other = dirs[1]
+		}
+		expect(t, cs, map[string]string{in(d): "in " + d.Name, in(other): "outside"})
+	}
+}
+
+func TestMissing(t *testing.T) {
+	form, url := &mcp.ElicitParams{Message: "x"}, &mcp.ElicitParams{Message: "x", Mode: "url", URL: "https://example.com/"}
+	both := &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}}
+	for _, test := range []struct {
+		caps mcp.ClientCapabilities
+		ask  mcp.InputRequest
+		want string // requiredCapabilities
+	}{
+		{mcp.ClientCapabilities{}, &mcp.ListRootsParams{}, `{"roots":{}}`},
+		{mcp.ClientCapabilities{RootsV2: &mcp.RootCapabilities{}}, &mcp.ListRootsParams{}, `null`},
+		{mcp.ClientCapabilities{}, form, `{"elicitation":{"form":{}}}`},
+		{mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{}}, form, `null`},
+		{mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{}}, url, `{"elicitation":{"url":{}}}`},
+		{mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{URL: both.URL}}, form, `{"elicitation":{"form":{}}}`},
+		{mcp.ClientCapabilities{Elicitation: both}, form, `null`},
+		{mcp.ClientCapabilities{Elicitation: both}, url, `null`},
+		{mcp.ClientCapabilities{}, &mcp.CreateMessageParams{}, `{"sampling":{}}`},
+		{mcp.ClientCapabilities{}, &mcp.CreateMessageWithToolsParams{}, `{"sampling":{}}`},
+		{mcp.ClientCapabilities{Sampling: &mcp.SamplingCapabilities{}}, &mcp.CreateMessageWithToolsParams{}, `null`},
+		{mcp.ClientCapabilities{Sampling: &mcp.SamplingCapabilities{}}, &mcp.CreateMessageWithToolsParams{Tools: []*mcp.Tool{{}}}, `{"sampling":{"tools":{}}}`},
+	} {
+		got, err := json.Marshal(missing(&test.caps, mcp.InputRequestMap{"x": test.ask}))
+		if err != nil || string(got) != test.want {
+			t.Errorf("%+v asked %T: missing %s, want %s", test.caps, test.ask, got, test.want)
+		}
 	}
 }
 
@@ -486,9 +693,15 @@ func TestServerVanishedDirectory(t *testing.T) {
 func TestServerHandlerAsksForItself(t *testing.T) {
 	dirs := workspace(t, "a", "b")
 	ask := func(key, state string) *mcp.CallToolResult {
-		return &mcp.CallToolResult{RequestState: state, InputRequests: mcp.InputRequestMap{key: &mcp.ElicitParams{
+		asks := mcp.InputRequestMap{key: &mcp.ElicitParams{
 			Message: key, RequestedSchema: &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{"say": {Type: "string"}}},
-		}}}
+		}}
+		t.Cleanup(func() {
+			if len(asks) != 1 {
+				t.Error("what the handler has made was changed")
+			}
+		})
+		return &mcp.CallToolResult{RequestState: state, InputRequests: asks}
 	}
 	newAsker := func() *mcp.Server {
 		s := newReader(roots.SessionOptions{Configured: roots.NewSet(dirs...)})
@@ -516,8 +729,10 @@ func TestServerHandlerAsksForItself(t *testing.T) {
 		return s
 	}
 	asked := 0
+	var takes time.Duration // the person
 	answering := &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		asked++
+		time.Sleep(takes)
 		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"say": r.Params.Message}}, nil
 	}}
 	check := func(t *testing.T, cs *mcp.ClientSession) {
@@ -531,8 +746,10 @@ func TestServerHandlerAsksForItself(t *testing.T) {
 		}
 	}
 	eachEra(t, func(t *testing.T, revision string) {
+		takes = time.Minute // longer than a list is good for
 		cs := connect(t, newAsker(), newTold(answering, dirs[1]).Client, revision)
 		check(t, cs)
+		takes = 0
 		// What the client does not declare it is not asked.
 		got := callTool(connect(t, newAsker(), newTold(nil, dirs[1]).Client, revision), "ask", struct{}{})
 		if want := map[bool]string{true: "does not declare", false: "does not support"}[revision >= firstStateless]; !strings.Contains(got, want) {

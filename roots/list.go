@@ -129,11 +129,9 @@ func (l *List) split() (consented, waiting []Dir) {
 		}
 	}
 	for _, d := range l.open {
-		switch {
-		case d.Access == 0:
-		case l.consented.Covers(NewSet(append(holes[:len(holes):len(holes)], d)...)):
+		if l.consented.Covers(NewSet(append(holes[:len(holes):len(holes)], d)...)) {
 			consented = append(consented, d)
-		default:
+		} else {
 			waiting = append(waiting, d)
 		}
 	}

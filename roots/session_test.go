@@ -166,6 +166,12 @@ func TestSessionConcurrently(t *testing.T) {
 		}
 		run := func(list []Root, want string) {
 			t.Helper()
+			begun := time.Now()
+			defer func() {
+				if waited := time.Since(begun); waited != time.Second {
+					t.Errorf("they waited for %v, and the client took a second", waited)
+				}
+			}()
 			var wg sync.WaitGroup
 			for range 50 {
 				wg.Go(func() {
