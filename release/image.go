@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -41,7 +42,8 @@ func (r *release) image(built []*program, work string) error {
 			return err
 		}
 		r.made[r.rootfsName(b.arch)] = packed
-		layer, err := tarball.LayerFromReader(bytes.NewReader(packed), tarball.WithMediaType(types.OCILayer))
+		open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed)), nil }
+		layer, err := tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer))
 		if err != nil {
 			return fmt.Errorf("making the image for %s: %w", b.platform, err)
 		}
