@@ -54,7 +54,7 @@ func NewClient(impl *mcp.Implementation, options *mcp.ClientOptions, list *roots
 		c.send = next
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if r, ok := req.(*mcp.InitializeRequest); ok && list != nil {
-				r.Params.Capabilities.RootsV2 = &mcp.RootCapabilities{ListChanged: list.Client(r.Params.ProtocolVersion).ListChanged}
+				r.Params.Capabilities.RootsV2 = &mcp.RootCapabilities{ListChanged: list.Declare(r.Params.ProtocolVersion).ListChanged}
 			}
 			if r, ok := openRequest(req); ok && answers {
 				return c.answer(ctx, method, r)
@@ -87,7 +87,7 @@ func (c *Client) Connect(ctx context.Context, t mcp.Transport, options *mcp.Clie
 	}
 	changes := c.list.Changes(watching) // counted from before the server can have asked
 	cs, err := c.Client.Connect(ctx, tolerant(t), options)
-	if err != nil || !c.list.Client(cs.InitializeResult().ProtocolVersion).ListChanged {
+	if err != nil || !c.list.Declare(cs.InitializeResult().ProtocolVersion).ListChanged {
 		stop()
 		return cs, err
 	}

@@ -181,7 +181,7 @@ func ExampleList() {
 	show()
 	list.Consent(roots.NewSet(dirs...))
 	show()
-	fmt.Println(list.Client("2025-11-25").ListChanged, list.Client("2026-07-28").ListChanged)
+	fmt.Println(list.Declare("2025-11-25").ListChanged, list.Declare("2026-07-28").ListChanged)
 	// Output:
 	// told: work
 	// to be asked about: private

@@ -32,9 +32,10 @@ func NewList(consented Set) *List {
 	return &List{consented: consented, open: consented.Dirs()}
 }
 
-// Client returns what a client with this list declares in a revision of MCP: roots in each, and that it tells of changes in
-// those that have a word for it, which are the ones before 2026-07-28.
-func (l *List) Client(revision string) Client {
+// Declare returns what a client with a list declares in a revision of MCP: roots in each, and that it tells of changes in
+// those that have a word for it, which are the ones before 2026-07-28. As a member of its capabilities that is
+// {"listChanged":true}, and {} where it does not tell.
+func (l *List) Declare(revision string) Client {
 	return Client{Roots: true, ListChanged: revision < firstStateless}
 }
 

@@ -55,7 +55,7 @@ func TestList(t *testing.T) {
 	for revision, want := range map[string]Client{
 		"2024-11-05": {Roots: true, ListChanged: true}, "2025-11-25": {Roots: true, ListChanged: true}, "2026-07-28": {Roots: true},
 	} {
-		if got := zero.Client(revision); got != want {
+		if got := zero.Declare(revision); got != want {
 			t.Errorf("in %s it declares %+v, want %+v", revision, got, want)
 		}
 	}
