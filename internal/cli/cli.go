@@ -168,12 +168,9 @@ and see what happened with ` + "`rootbound log`" + `. Without a command it says 
 			fmt.Fprintf(cmd.OutOrStdout(), "\n%s\n", exitCodes)
 		}
 	})
-	switch {
-	case len(args) > 0 && args[0] == "run":
-		root.AddCommand(a.runCommand())
-		return root
-	case len(args) > 0 && args[0] == "fs":
-		root.AddCommand(a.fsCommand())
+	if guards := map[string]func() *cobra.Command{"run": a.runCommand, "fs": a.fsCommand}; len(args) > 0 && guards[args[0]] != nil {
+		root.CompletionOptions.DisableDefaultCmd = true
+		root.AddCommand(guards[args[0]]())
 		return root
 	}
 	root.AddCommand(a.runCommand(), a.fsCommand(), a.loginCommand(), a.demoCommand())

@@ -398,16 +398,13 @@ func ProgramName(s string) string {
 	if ext := strings.ToLower(path.Ext(name)); ext == ".exe" || ext == ".cmd" || ext == ".bat" || ext == ".ps1" {
 		name = strings.ToLower(name[:len(name)-len(ext)])
 	}
-	if pythonName().MatchString(name) {
+	if version, ok := strings.CutPrefix(name, "python"); ok && strings.Trim(version, "0123456789.") == "" {
 		return "python3"
 	}
 	return name
 }
 
 var (
-	pythonName = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^python[0-9.]*$`)
-	})
 	npmSpec = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^((?:@[^/@:]+/)?[^/@:.][^/@:]*)(?:@([^/:]*))?$`)
 	})

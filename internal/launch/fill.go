@@ -25,7 +25,7 @@ func (c Command) UsesRoots() bool {
 
 // HasPlaceholder reports whether there is something to fill in s.
 func HasPlaceholder(s string) bool {
-	return slices.ContainsFunc(placeholder().FindAllString(s, -1), func(m string) bool { return m[1] != '{' })
+	return strings.Contains(s, "{root") && slices.ContainsFunc(placeholder().FindAllString(s, -1), func(m string) bool { return m[1] != '{' })
 }
 
 // Fill returns the command with the roots of s in the places of its placeholders:
@@ -100,6 +100,9 @@ func written(d roots.Dir) string {
 }
 
 func (f *filler) text(s string) string {
+	if !strings.Contains(s, "{root") { // as nearly all
+		return s
+	}
 	return placeholder().ReplaceAllStringFunc(s, func(m string) string {
 		switch name, named := strings.CutPrefix(m, "{root:"); {
 		case strings.HasPrefix(m, "{{"):
