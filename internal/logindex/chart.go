@@ -40,76 +40,111 @@ const maxSlots = 500
 // Chart counts the calls that q selects, in at most n slots of the time that they took. Query.Before and Query.Limit do not count.
 func (x *Index) Chart(ctx context.Context, q Query, n int) (Chart, error) {
 	n = min(max(n, 1), maxSlots)
-	type call struct {
-		at      int64 // microseconds
-		kind    int64
-		verdict int64
-		ms      float32
-	}
-	var calls []call
-	var words map[int64]string
 	q.Before = 0
-	err := x.read(ctx, func(c *sqlite3.Conn) (err error) {
-		calls = calls[:0]
-		var files map[int64]string
-		if words, files, err = names(c); err != nil {
+	var chart Chart
+	err := x.read(ctx, func(c *sqlite3.Conn) error {
+		chart = Chart{}
+		words, files, err := names(c)
+		if err != nil {
 			return err
 		}
-		how := scanning{kinds: []calllog.Kind{calllog.Call, calllog.Asked, calllog.Note}, files: files, up: true}
-		return x.scan(c, q, how, func(r *row) bool {
-			k := call{int64(r.key) >> keyBits, r.kind, r.verdict, -1}
-			if words[r.outcome] != "" {
-				k.ms = float32(r.ms)
-			}
-			calls = append(calls, k)
-			return true
-		})
-	})
-	if err != nil || len(calls) == 0 {
-		return Chart{}, err
-	}
-	begin, end := calls[0].at, calls[len(calls)-1].at
-	step := steps[len(steps)-1]
-	for _, s := range steps {
-		if end/s.Microseconds()-begin/s.Microseconds() < int64(n) {
-			step = s
-			break
+		scan := func(up bool, visit func(at int64, what class, r *row) bool) error {
+			how := scanning{kinds: []calllog.Kind{calllog.Call, calllog.Asked, calllog.Note}, files: files, up: up}
+			return x.scan(c, q, how, func(r *row) bool {
+				what := classOf(calllog.Kind(words[r.kind]), calllog.Verdict(words[r.verdict]))
+				return what == none || visit(int64(r.key)>>keyBits, what, r)
+			})
 		}
-	}
-	for end/step.Microseconds()-begin/step.Microseconds() >= int64(n) {
-		step *= 2
-	}
-	unit := step.Microseconds()
-	chart := Chart{Step: step}
-	for at := begin / unit; at <= end/unit; at++ {
-		chart.Slots = append(chart.Slots, Slot{Begin: time.UnixMicro(at * unit)})
-	}
-	var took []float32
-	for i, c := range calls {
-		s := &chart.Slots[c.at/unit-begin/unit]
-		verdict := calllog.Verdict(words[c.verdict])
-		switch kind := calllog.Kind(words[c.kind]); {
-		case kind == calllog.Asked:
-			s.Asked++
-		case verdict == calllog.Deny:
-			s.Denied++
-		case kind == calllog.Note:
-		case verdict == calllog.Allow:
-			s.Allowed++
-		default:
-			s.Other++
+		// From the first to the last; then the calls come slot by slot, and those of one are all that is held at once.
+		begin, end := int64(-1), int64(-1)
+		err = scan(true, func(at int64, _ class, _ *row) bool { begin = at; return false })
+		if err != nil || begin < 0 {
+			return err
 		}
-		if c.ms >= 0 && calllog.Kind(words[c.kind]) == calllog.Call {
-			took = append(took, c.ms)
+		if err := scan(false, func(at int64, _ class, _ *row) bool { end = at; return false }); err != nil {
+			return err
 		}
-		if i == len(calls)-1 || calls[i+1].at/unit != c.at/unit {
+		chart.Step = stepFor(begin, end, n)
+		unit := chart.Step.Microseconds()
+		for at := begin / unit; at <= end/unit; at++ {
+			chart.Slots = append(chart.Slots, Slot{Begin: time.UnixMicro(at * unit)})
+		}
+		var took []float32
+		var now *Slot
+		ended := func() {
 			slices.Sort(took)
-			s.Ended = len(took)
-			s.P50, s.P90, s.P99 = percentile(took, 50), percentile(took, 90), percentile(took, 99)
+			now.Ended = len(took)
+			now.P50, now.P90, now.P99 = percentile(took, 50), percentile(took, 90), percentile(took, 99)
 			took = took[:0]
 		}
+		err = scan(true, func(at int64, what class, r *row) bool {
+			if s := &chart.Slots[at/unit-begin/unit]; s != now {
+				if now != nil {
+					ended()
+				}
+				now = s
+			}
+			switch what {
+			case asked:
+				now.Asked++
+			case denied:
+				now.Denied++
+			case allowed:
+				now.Allowed++
+			default:
+				now.Other++
+			}
+			if words[r.outcome] != "" && calllog.Kind(words[r.kind]) == calllog.Call {
+				took = append(took, float32(r.ms))
+			}
+			return true
+		})
+		if now != nil {
+			ended()
+		}
+		return err
+	})
+	return chart, err
+}
+
+// stepFor is the shortest step by which n slots reach from begin to end, in microseconds.
+func stepFor(begin, end int64, n int) time.Duration {
+	fits := func(s time.Duration) bool { return end/s.Microseconds()-begin/s.Microseconds() < int64(n) }
+	for _, s := range steps {
+		if fits(s) {
+			return s
+		}
 	}
-	return chart, nil
+	step := steps[len(steps)-1]
+	for !fits(step) {
+		step *= 2
+	}
+	return step
+}
+
+// class is as what a record counts.
+type class uint8
+
+const (
+	none class = iota
+	asked
+	denied
+	allowed
+	other
+)
+
+func classOf(kind calllog.Kind, verdict calllog.Verdict) class {
+	switch {
+	case kind == calllog.Asked:
+		return asked
+	case verdict == calllog.Deny: // also what the kernel refused
+		return denied
+	case kind == calllog.Note:
+		return none
+	case verdict == calllog.Allow:
+		return allowed
+	}
+	return other
 }
 
 // percentile is the smallest of the sorted values that is not less than so many of a hundred; 0 when there are none.

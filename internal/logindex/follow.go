@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -31,7 +32,8 @@ const (
 	maxPath   = 4096    // bytes; of a record it cannot have more
 	maxKnown  = 200_000 // paths and words that are held in memory
 	tailBytes = 96      // enough for a record's own hash
-	manyGone  = 200_000 // records that were taken out, before what is left of them is cleared away
+	manyLeft  = 50_000  // paths of no record that is there, before they are cleared away
+	manyTaken = 20_000  // records that were taken in, before memory is given back
 )
 
 // State is how far the index is.
@@ -93,12 +95,23 @@ func (x *Index) update(ctx context.Context, changed func()) error {
 			x.f = nil
 			return fmt.Errorf("updating the log's index: %w", err)
 		default:
+			x.rest()
 			return nil
 		}
 	}
 }
 
-// errTidy says that more was taken out of the index than is in it.
+// rest gives back the memory that taking in a long log took: what follows is little.
+func (x *Index) rest() {
+	if x.f.taken < manyTaken {
+		return
+	}
+	x.f.close()
+	x.f = nil
+	debug.FreeOSMemory()
+}
+
+// errTidy says that the index has more that is gone from the log than what is there.
 var errTidy = errors.New("most of it is gone from the log")
 
 // look looks once at every file.
@@ -134,7 +147,8 @@ type follower struct {
 	rested  time.Time
 	words   map[word]int64
 	places  map[string]int64
-	gone    int64
+	gone    bool // a file was taken out
+	taken   int
 	add     *sqlite3.Stmt
 	end     *sqlite3.Stmt
 	addWord *sqlite3.Stmt
@@ -197,7 +211,7 @@ func (f *follower) prepare() error {
 		}
 		*s.stmt = stmt
 	}
-	return f.c.Exec("PRAGMA cache_size = -32000")
+	return f.c.Exec("PRAGMA cache_size = -12000")
 }
 
 func (f *follower) look(ctx context.Context, x *Index, changed func()) error {
@@ -332,18 +346,23 @@ func (f *follower) forget(k *file) (err error) {
 	if err := f.c.Exec(sql); err != nil {
 		return err
 	}
-	f.gone += f.c.Changes()
+	f.gone = true
 	delete(f.files, k.name)
 	return f.c.Exec(fmt.Sprintf("DELETE FROM file WHERE id = %d", k.id))
 }
 
-// tidy says when the index is to be built anew, because paths and words are left of what is gone.
+// tidy says when the index is to be built anew, because most of the paths in it are of records that are gone.
 func (f *follower) tidy() error {
-	if f.gone < manyGone {
+	if !f.gone {
 		return nil
 	}
-	n, err := number(f.c.Conn, "SELECT count(*) FROM entry")
-	if err == nil && n < f.gone {
+	f.gone = false
+	places, err := number(f.c.Conn, "SELECT count(*) FROM place")
+	if err != nil || places < manyLeft {
+		return err
+	}
+	entries, err := number(f.c.Conn, "SELECT count(*) FROM entry")
+	if err == nil && places-entries >= manyLeft {
 		err = errTidy
 	}
 	return err
@@ -371,6 +390,7 @@ func (f *follower) follow(ctx context.Context, x *Index, k *file, changed func()
 		if err != nil {
 			return err
 		}
+		f.taken += n
 		if n > 0 {
 			changed()
 		}

@@ -307,6 +307,38 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// TestTidy: what is gone from the log does not stay in the index for ever.
+func TestTidy(t *testing.T) {
+	f := newFixture(t)
+	l, kept := f.log("old"), f.log("kept")
+	for i := range manyLeft + 10 {
+		r := call("000001", "r", calllog.Allow, fmt.Sprint("/home/u/", i))
+		if err := l.AppendSoon(&r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.append(kept, call("000002", "r", calllog.Deny, "/x"))
+	l.Close(0, "")
+	f.update()
+	before, err := os.Stat(f.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(l.Path()); err != nil {
+		t.Fatal(err)
+	}
+	f.reopen()
+	f.update()
+	f.want(Query{Tool: "r"}, "kept call r deny  000002")
+	f.reopen()
+	if after, err := os.Stat(f.path); err != nil || after.Size() > before.Size()/10 {
+		t.Errorf("the index has %d bytes, and had %d: %v", after.Size(), before.Size(), err)
+	}
+	if len(f.notes) > 0 {
+		t.Errorf("the index said %q", f.notes)
+	}
+}
+
 func TestModes(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return // which has none
