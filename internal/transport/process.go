@@ -203,7 +203,12 @@ func (c *child) gone() chan struct{} { return c.left }
 
 // receive implements link: a pipe does not say to which request a message belongs.
 func (c *child) receive(take func(m *wire.Message, refused *wire.Refusal, of string)) {
-	rd := wire.NewReader(c.stdout, c.opt.Limit)
+	receiveLines(c.stdout, c.opt, take)
+}
+
+// receiveLines hands on what comes on a stream, until it ends.
+func receiveLines(r io.Reader, o ProcessOptions, take func(m *wire.Message, refused *wire.Refusal, of string)) {
+	rd := wire.NewReader(r, o.Limit)
 	for {
 		line, err := rd.Next()
 		var refused *wire.Refusal
@@ -213,7 +218,7 @@ func (c *child) receive(take func(m *wire.Message, refused *wire.Refusal, of str
 		var m wire.Message
 		if err == nil {
 			if len(line) > largeLine {
-				c.opt.Report("the server sent a message of %d bytes; many clients end the connection at %d", len(line), largeLine)
+				o.Report("the server sent a message of %d bytes; many clients end the connection at %d", len(line), largeLine)
 			}
 			m, err = wire.Scan(line, wire.Lenient)
 			errors.As(err, &refused)
