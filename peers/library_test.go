@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +13,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/rootbound/rootbound/gosdk"
+	"github.com/rootbound/rootbound/roots"
 )
 
 // buildExamples builds the example programs of the library beside the guard.
@@ -136,5 +144,121 @@ func TestExampleClient(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// directories are directories resolved, with all rights.
+func directories(t *testing.T, paths ...string) []roots.Dir {
+	t.Helper()
+	var dirs []roots.Dir
+	for _, path := range paths {
+		d, err := roots.Resolve(path, roots.ResolveOptions{Access: roots.ReadWrite})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dirs = append(dirs, d)
+	}
+	return dirs
+}
+
+var libraryInfo = &mcp.Implementation{Name: "peers-library", Version: "1.0.0"}
+
+// TestLibraryClientOverHTTP lets a client on the library answer servers of others over HTTP, in the order of its list.
+func TestLibraryClientOverHTTP(t *testing.T) {
+	needNode(t)
+	needMCPGo(t)
+	_, servers := sides()
+	for name, server := range servers {
+		for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+			if (strings.HasSuffix(name, "-modern") || name == "ts-both") && revision == "2025-11-25" {
+				continue // they have no era in common, or no session in which a client could be asked
+			}
+			t.Run(name+"/"+revision, func(t *testing.T) {
+				t.Parallel()
+				dirs := directories(t, workspace(t), workspace(t))
+				list := roots.NewList(roots.NewSet(dirs...))
+				url := site(t, "", server.http.command...)
+				cs, err := gosdk.NewClient(libraryInfo, nil, list).Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer cs.Close()
+				for _, open := range [][]roots.Dir{{dirs[0], dirs[1]}, {dirs[1], dirs[0]}, {dirs[1]}} {
+					list.Set(open...)
+					want := roots.FileURI(open[0].Path)
+					for _, d := range open[1:] {
+						want += " " + roots.FileURI(d.Path)
+					}
+					res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "need_roots", Arguments: struct{}{}})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got := res.Content[0].(*mcp.TextContent).Text; got != want {
+						t.Errorf("the server has %s, want %s", got, want)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestLibraryServerOverHTTP lets clients of others call a server on the library over HTTP, which serves each era by a handler of
+// its own. A tool asks for roots, and then twice for a name.
+func TestLibraryServerOverHTTP(t *testing.T) {
+	needMCPGo(t)
+	for _, client := range []peer{
+		tsLegacy, tsAuto, tsPinned, goLegacy, goModern,
+		{"mcp-go-legacy", []string{mcpgo, "client", "2025-11-25"}, false}, {"mcp-go-modern", []string{mcpgo, "client", ""}, false},
+	} {
+		t.Run(client.name, func(t *testing.T) {
+			t.Parallel()
+			if client.node {
+				needNode(t)
+			}
+			a, b := workspace(t), workspace(t)
+			server := gosdk.NewServer(libraryInfo, nil, roots.SessionOptions{Configured: roots.NewSet(directories(t, a, b)...)})
+			mcp.AddTool(server, &mcp.Tool{Name: "three_rounds"}, func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+				state, err := gosdk.Roots(ctx)
+				if err != nil {
+					return nil, nil, err
+				}
+				names := strings.Fields(r.Params.RequestState)
+				if got, ok := r.Params.InputResponses["name"].(*mcp.ElicitResult); ok {
+					names = append(names, fmt.Sprint(got.Content["name"]))
+				}
+				if len(names) < 2 {
+					return &mcp.CallToolResult{RequestState: strings.Join(names, " "), InputRequests: mcp.InputRequestMap{"name": &mcp.ElicitParams{
+						Message:         "Who?",
+						RequestedSchema: &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{"name": {Type: "string"}}},
+					}}}, nil, nil
+				}
+				text := strings.Join(names, " and ")
+				for _, root := range state.Set.Roots() {
+					text += " in " + root.URI
+				}
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
+			})
+			handler := func(stateless bool) http.Handler {
+				return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: stateless})
+			}
+			sessions, stateless := handler(false), handler(true)
+			listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Mcp-Protocol-Version") >= "2026" {
+					stateless.ServeHTTP(w, r)
+				} else {
+					sessions.ServeHTTP(w, r)
+				}
+			}))
+			t.Cleanup(func() { // a stream of a client that is gone may stay open
+				listener.CloseClientConnections()
+				listener.Close()
+			})
+			p := plan{Roots: []string{b}, Content: map[string]any{"name": "Ada"}, Steps: []step{call("three_rounds", nil), call("three_rounds", nil)}}
+			for _, line := range drive(t, client, []string{listener.URL}, p) {
+				if want := fmt.Sprintf(`"text":"Ada and Ada in file://%s"`, b); !strings.Contains(line, want) {
+					t.Errorf("the client has %s, want %s", line, want)
+				}
+			}
+		})
 	}
 }
