@@ -45,8 +45,9 @@ type sealer struct {
 	aead cipher.AEAD
 	now  func() time.Time
 
-	mu   sync.Mutex
-	used map[string]time.Time // nonce, until when it must be remembered
+	mu    sync.Mutex
+	used  map[string]time.Time // nonce, until when it must be remembered
+	swept time.Time            // when those were looked through that need be no longer
 }
 
 // newSealer returns one with a key, or without one with a key that lives as long as it does.
@@ -96,9 +97,12 @@ func (s *sealer) open(state string, digest []byte) (sealed, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for n, until := range s.used {
-		if now.After(until) {
-			delete(s.used, n)
+	if now.Sub(s.swept) > stateLifetime/10 { // not each time: there may be many
+		s.swept = now
+		for n, until := range s.used {
+			if now.After(until) {
+				delete(s.used, n)
+			}
 		}
 	}
 	if _, used := s.used[string(nonce)]; used {

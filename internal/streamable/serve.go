@@ -37,9 +37,9 @@ type Options struct {
 	Token string
 	// TLS, if set, is spoken.
 	TLS *tls.Config
-	// Limit is the longest message in bytes; 0 is wire.DefaultLimit.
 	// StateKey, if set, seals request states, so that servers with the same one take each other's (see modern.Options).
 	StateKey []byte
+	// Limit is the longest message in bytes; 0 is wire.DefaultLimit.
 	Limit int
 	// Sessions is how many sessions there may be at a time; 0 is 64. One that nobody uses makes room for a new one.
 	Sessions int
@@ -206,6 +206,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h["X-Content-Type-Options"] = noSniff
 	h["Cache-Control"] = noStore
+	if len(r.TransferEncoding) > 0 { // with a length beside it, which is not told, what follows may be what another reader took for its body
+		h["Connection"] = closes
+	}
 	switch err := s.host.check(r); {
 	case err != nil:
 		fail(w, http.StatusForbidden, nil, wire.CodeInvalidRequest, err.Error())
@@ -235,6 +238,7 @@ var (
 	noSniff = []string{"nosniff"}
 	noStore = []string{"no-store"}
 	isJSONs = []string{"application/json"}
+	closes  = []string{"close"}
 )
 
 func notAllowed(w http.ResponseWriter) {
@@ -284,15 +288,13 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 	body, release, err := s.body(w, r)
 	defer release()
 	if err != nil {
-		var f bodyError
-		if errors.As(err, &f) {
-			if f.status == http.StatusServiceUnavailable {
-				w.Header().Set("Retry-After", "1")
-			}
-			w.Header().Set("Connection", "close")
-			fail(w, f.status, nil, wire.CodeInvalidRequest, f.text)
+		f := bodyError{http.StatusBadRequest, "the message was cut off"} // by who is gone, or half gone
+		if errors.As(err, &f) && f.status == http.StatusServiceUnavailable {
+			w.Header().Set("Retry-After", "1")
 		}
-		return // else it is gone
+		w.Header().Set("Connection", "close")
+		fail(w, f.status, nil, wire.CodeInvalidRequest, f.text)
+		return
 	}
 	m, err := wire.Scan(body, wire.Strict)
 	var refused *wire.Refusal

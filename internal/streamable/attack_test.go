@@ -1,0 +1,192 @@
+package streamable
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/mcptest"
+	"github.com/rootbound/rootbound/internal/wire"
+)
+
+// raw sends bytes on a connection of their own, and returns the status of each answer until the connection ends.
+func (s *server) raw(text string) (statuses []int) {
+	s.t.Helper()
+	c, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), Path))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(mcptest.Patience))
+	if _, err := io.WriteString(c, text); err != nil {
+		return nil
+	}
+	c.(*net.TCPConn).CloseWrite()
+	for r := bufio.NewReader(c); ; {
+		resp, err := http.ReadResponse(r, nil)
+		if err != nil {
+			return statuses
+		}
+		io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		statuses = append(statuses, resp.StatusCode)
+	}
+}
+
+// What two readers of HTTP would read differently, so that one of them finds a second request in it, brings none to the server.
+func TestNothingIsSmuggled(t *testing.T) {
+	s := serve(t, Options{Limit: 1 << 20})
+	body, h := modernCall("1", "smuggled", "}")
+	head := "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+	var fields strings.Builder
+	for i := 0; i < len(h); i += 2 {
+		fmt.Fprintf(&fields, "%s: %s\r\n", h[i], h[i+1])
+	}
+	inner := head + fields.String() + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body)
+	if got := s.raw(inner); len(got) != 1 || got[0] != 200 || !s.hears("smuggled") {
+		t.Fatalf("as it should be, it got %v", got)
+	}
+	for name, text := range map[string]string{
+		"a length and chunks":        head + fmt.Sprintf("Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", len(inner)+5) + inner,
+		"two lengths":                head + fmt.Sprintf("Content-Length: 0\r\nContent-Length: %d\r\n\r\n", len(inner)) + inner,
+		"a signed length":            head + "Content-Length: +0\r\n\r\n" + inner,
+		"an encoding that is none":   head + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" + inner,
+		"a blank before the colon":   head + "Content-Length : 0\r\n\r\n" + inner,
+		"another host as the target": strings.Replace(inner, "POST /mcp", "POST http://evil.example/mcp", 1),
+		"two hosts":                  strings.Replace(inner, "Host: localhost", "Host: localhost\r\nHost: evil.example", 1),
+		"no host":                    strings.Replace(inner, "Host: localhost\r\n", "", 1),
+		"chunks without an end":      head + fields.String() + fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s", len(body)+100, body),
+		"a bare line end":            strings.Replace(inner, "Host: localhost\r\n", "Host: localhost\nX: \r", 1),
+		"a zero in a field":          strings.Replace(inner, "Host: localhost\r\n", "Host: localhost\r\nX: a\x00b\r\n", 1),
+		"the preface of HTTP/2":      "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + inner,
+	} {
+		s.mu.Lock()
+		s.heard = nil
+		s.mu.Unlock()
+		for _, status := range s.raw(text) {
+			if status < 400 {
+				t.Errorf("%s: got %d", name, status)
+			}
+		}
+		if s.hears("smuggled") {
+			t.Errorf("%s: the server heard it", name)
+		}
+	}
+}
+
+// A stream is come back to in its own session and in no other; however often that is tried at once, one gets it, and nothing is left.
+func TestStormsOfResumption(t *testing.T) {
+	s := serve(t, Options{})
+	mine, other := s.begin("2025-11-25"), s.begin("2025-11-25")
+	release := make(chan struct{})
+	s.answers(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		r.Caller.Notify(wire.NewNotification("notifications/message", []byte(`{"level":"info","data":"a secret"}`)))
+		go func() {
+			<-release
+			reply(exchange.Result(r, []byte(`{"it":"is mine"}`)))
+		}()
+	})
+	ctx, leave := context.WithCancel(t.Context())
+	resp := s.request(ctx, "POST", `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{}}`, mine)
+	events := newEventReader(resp.Body, 1<<20, nil)
+	first, err := events.next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	for _, last := range []string{first.id, "0-0", "2-0", "-1", "99999999999999999999-1", "1-99999999", "1--1", "0x1-1", strings.Repeat("1", 5000)} {
+		r := s.request(t.Context(), "GET", "", append(headers{headerLastEvent, last}, other...))
+		if r.StatusCode != 200 {
+			continue
+		}
+		go func() {
+			time.Sleep(50 * time.Millisecond)
+			r.Body.Close()
+		}()
+		if b, _ := io.ReadAll(r.Body); strings.Contains(string(b), "secret") || strings.Contains(string(b), "mine") {
+			t.Errorf("the other session got %s with %q", b, last)
+		}
+	}
+	before := runtime.NumGoroutine()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	answered := 0
+	for range 200 {
+		wg.Go(func() {
+			r := s.request(t.Context(), "GET", "", append(headers{headerLastEvent, first.id}, mine...))
+			b, _ := io.ReadAll(r.Body)
+			r.Body.Close()
+			mu.Lock()
+			defer mu.Unlock()
+			if strings.Contains(string(b), "is mine") {
+				answered++
+			}
+		})
+	}
+	s.until(func() bool { return s.served.requests.Load() > 200 })
+	close(release)
+	wg.Wait()
+	if answered == 0 {
+		r := s.request(t.Context(), "GET", "", append(headers{headerLastEvent, first.id}, mine...))
+		b, _ := io.ReadAll(r.Body)
+		if !strings.Contains(string(b), "is mine") {
+			t.Errorf("nobody got the answer; who came last got %s", b)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+	s.until(func() bool { return runtime.NumGoroutine() <= before+10 })
+}
+
+// until waits for what a test looks at.
+func (s *server) until(ok func() bool) {
+	s.t.Helper()
+	for deadline := time.Now().Add(mcptest.Patience); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			buf := make([]byte, 1<<16)
+			s.t.Fatalf("it does not come: %s", buf[:runtime.Stack(buf, true)])
+		}
+	}
+}
+
+// A session that is ended says nothing more on the streams that are still open, takes nothing more, and ends them.
+func TestStreamsEndWithTheirSession(t *testing.T) {
+	s := serve(t, Options{})
+	sid := s.begin("2025-06-18")
+	var caller exchange.Caller
+	asked := make(chan struct{})
+	s.answers(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		if r.Msg.Method() != "tools/call" {
+			return
+		}
+		caller = r.Caller
+		r.Caller.Notify(wire.NewNotification("notifications/message", []byte(`{"level":"info","data":"first"}`)))
+		close(asked)
+		context.AfterFunc(ctx, func() { reply(exchange.Cancelled) })
+	})
+	call := s.request(t.Context(), "POST", `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{}}`, sid)
+	<-asked
+	get := s.request(t.Context(), "GET", "", sid)
+	if r := s.request(t.Context(), "DELETE", "", sid); r.StatusCode != 204 {
+		t.Fatalf("ending it got %s", r.Status)
+	}
+	caller.Notify(wire.NewNotification("notifications/message", []byte(`{"level":"info","data":"later"}`)))
+	for name, r := range map[string]*http.Response{"the call's": call, "its own": get} {
+		if b, _ := io.ReadAll(r.Body); strings.Contains(string(b), "later") {
+			t.Errorf("%s stream said %s", name, b)
+		}
+	}
+	for _, method := range []string{"POST", "GET", "DELETE"} {
+		if r := s.request(t.Context(), method, `{"jsonrpc":"2.0","id":6,"method":"ping"}`, sid); r.StatusCode != 404 {
+			t.Errorf("%s to a session that ended got %s", method, r.Status)
+		}
+	}
+}
