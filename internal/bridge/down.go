@@ -270,7 +270,10 @@ func (d *Down) call(ctx context.Context, r *exchange.Request, reply func(exchang
 		c := *r
 		c.Era, c.Caller = exchange.Legacy, hub{d, r}
 		if p := r.Msg.Params(); p != nil {
-			c.Msg = r.Msg.WithEdited(wire.DeleteMember(withoutReserved(p), "inputResponses"))
+			if p = withoutReserved(p); r.Msg.InputResponses() != nil {
+				p = wire.DeleteMember(p, "inputResponses")
+			}
+			c.Msg = r.Msg.WithEdited(p)
 		}
 		d.try(ctx, r, &c, end, 1)
 	})

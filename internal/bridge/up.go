@@ -259,7 +259,7 @@ func outcomeUp(r *exchange.Request, o exchange.Outcome) exchange.Outcome {
 	}
 	result := o.Msg.Result()
 	if v, ok := wire.Get(result, "resultType"); ok {
-		if wire.GetString(result, "resultType") != "complete" {
+		if o.Msg.ResultType() != "complete" {
 			return exchange.Fail(r, wire.CodeInternal, fmt.Sprintf("rootbound: the server's answer was refused: the resultType %.60q is not known", v), nil)
 		}
 		result = wire.DeleteMember(result, "resultType")

@@ -113,9 +113,9 @@ func DeclareRoots(r *Request, declaration []byte) *Request {
 	case declaration == nil && !has, declaration != nil && string(old) == string(declaration):
 		return r
 	case declaration == nil:
-		return r.With(r.Msg.WithParams(wire.DeleteMember(params, path...)))
+		return r.With(r.Msg.WithEdited(wire.DeleteMember(params, path...)))
 	}
-	return r.With(r.Msg.WithParams(wire.SetMember(params, declaration, path...)))
+	return r.With(r.Msg.WithEdited(wire.SetMember(params, declaration, path...)))
 }
 
 // Result is the outcome of r with a result that is at hand as a JSON object.
@@ -154,7 +154,7 @@ var Cancelled = Outcome{}
 // Interim returns the questions of an outcome by which a stateless server gives its request back, and whether it is one.
 // An outcome without questions, only with a state to come back with, is one too.
 func Interim(r *Request, o Outcome) ([]Question, bool) {
-	if r.Era != Modern || o.Msg == nil || o.Msg.Result() == nil || wire.GetString(o.Msg.Result(), "resultType") != "input_required" {
+	if r.Era != Modern || o.Msg == nil || o.Msg.ResultType() != "input_required" {
 		return nil, false
 	}
 	var qs []Question

@@ -118,7 +118,7 @@ func heldKeys(held []byte) (keys []string) {
 
 // withoutRoots takes out of r what its client says of roots to a server directly: they are answered here, and nowhere else.
 func withoutRoots(r *exchange.Request) *exchange.Request {
-	responses, _ := wire.Get(r.Msg.Params(), "inputResponses")
+	responses := r.Msg.InputResponses()
 	params := r.Msg.Params()
 	for key, v := range wire.Members(responses) {
 		if _, ok := wire.Get(v, "roots"); ok {

@@ -161,7 +161,7 @@ func (c *Client) request(m *wire.Message, on exchange.Stream) {
 		on.Refuse(wire.NewError(m.ID(), wire.CodeInvalidRequest, "rootbound: a request with this id is still open", nil))
 		return
 	}
-	state := wire.GetString(m.Params(), "requestState")
+	state := m.RequestState()
 	switch {
 	case strings.HasPrefix(state, parkedPrefix), strings.HasPrefix(state, unsentPrefix+c.name):
 		c.resume(m, on, state)

@@ -38,6 +38,9 @@ type Message struct {
 	illFormed                       bool
 	id, method, params, result, err Span
 	meta, name, arguments           Span    // of params
+	state, responses                Span    // of params: requestState and inputResponses
+	resultType                      Span    // of result
+	unread                          bool    // nobody has looked for that
 	lent                            *[]byte // what raw lies in, of a message of NewLongResult
 }
 
@@ -84,16 +87,32 @@ func (m *Message) Params() []byte { return m.part(m.params) }
 func (m *Message) Meta() []byte { return m.part(m.meta) }
 
 // Name returns the text of params.name, "" when it is not there or no string: what a call calls.
-func (m *Message) Name() string {
-	if v := m.part(m.name); len(v) > 0 && v[0] == '"' {
-		s, _ := Unquote(v)
-		return s
+func (m *Message) Name() string { return text(m.part(m.name)) }
+
+func text(v []byte) string {
+	if len(v) == 0 || v[0] != '"' {
+		return ""
 	}
-	return ""
+	s, _ := Unquote(v)
+	return s
 }
 
 // Arguments returns the bytes of params.arguments, nil when there are none.
 func (m *Message) Arguments() []byte { return m.part(m.arguments) }
+
+// RequestState returns the text of params.requestState, "" when it is not there or no string.
+func (m *Message) RequestState() string { return text(m.part(m.state)) }
+
+// InputResponses returns the bytes of params.inputResponses, nil when there are none.
+func (m *Message) InputResponses() []byte { return m.part(m.responses) }
+
+// ResultType returns the text of result.resultType, "" when it is not there or no string.
+func (m *Message) ResultType() string {
+	if m.unread {
+		return GetString(m.Result(), "resultType")
+	}
+	return text(m.part(m.resultType))
+}
 
 // Result returns the result's bytes, nil when there is none.
 func (m *Message) Result() []byte { return m.part(m.result) }
@@ -117,7 +136,7 @@ func (m *Message) spliced(old Span, with []byte) *Message {
 	c.raw = append(append(append(c.raw, m.raw[:old.Start]...), with...), m.raw[old.End:]...)
 	c.raw = append(c.raw, '\n')[:len(c.raw)] // the writer then has the line end at hand
 	c.lent = nil
-	for _, s := range []*Span{&c.id, &c.method, &c.params, &c.result, &c.err, &c.meta, &c.name, &c.arguments} {
+	for _, s := range []*Span{&c.id, &c.method, &c.params, &c.result, &c.err, &c.meta, &c.name, &c.arguments, &c.state, &c.responses, &c.resultType} {
 		if s.End >= old.End {
 			s.End += by
 		}
@@ -135,19 +154,38 @@ func (m *Message) WithEdited(params []byte) *Message {
 		return m.WithParams(params)
 	}
 	c := m.spliced(m.params, params)
-	c.meta, c.name, c.arguments = Span{}, Span{}, Span{}
+	for _, name := range paramParts {
+		*c.named(name) = Span{}
+	}
 	for n, v := range members(params) {
-		v.Start, v.End = v.Start+c.params.Start, v.End+c.params.Start
-		switch name := params[n.Start:n.End]; {
-		case nameIs(name, "_meta"):
-			c.meta = v
-		case nameIs(name, "name"):
-			c.name = v
-		case nameIs(name, "arguments"):
-			c.arguments = v
+		for _, name := range paramParts {
+			if nameIs(params[n.Start:n.End], name) {
+				*c.named(name) = Span{v.Start + c.params.Start, v.End + c.params.Start}
+				break
+			}
 		}
 	}
 	return c
+}
+
+// paramParts are the members of params whose places are kept.
+var paramParts = []string{"_meta", "name", "arguments", "requestState", "inputResponses"}
+
+// named is the place of one of them, nil for another name.
+func (m *Message) named(name string) *Span {
+	switch name {
+	case "_meta":
+		return &m.meta
+	case "name":
+		return &m.name
+	case "arguments":
+		return &m.arguments
+	case "requestState":
+		return &m.state
+	case "inputResponses":
+		return &m.responses
+	}
+	return nil
 }
 
 // WithEditedResult is WithResult in the same way.
@@ -155,7 +193,12 @@ func (m *Message) WithEditedResult(result []byte) *Message {
 	if m.result.End == 0 {
 		return m.WithResult(result)
 	}
-	return m.spliced(m.result, result)
+	c := m.spliced(m.result, result)
+	c.resultType, c.unread = Span{}, false
+	if s, ok := find(result, "resultType"); ok {
+		c.resultType = Span{s.Start + c.result.Start, s.End + c.result.Start}
+	}
+	return c
 }
 
 // WithParams returns m with other params. A message without params gets them.
@@ -226,7 +269,7 @@ const beginResponse, beginResult = `{"jsonrpc":"2.0","id":`, `,"result":`
 
 // resultOf makes the message of a response with a result that was just made. The id is not nil.
 func resultOf(b, id []byte) *Message {
-	m := &Message{raw: b, kind: Response}
+	m := &Message{raw: b, kind: Response, unread: true}
 	m.id.Start = len(beginResponse)
 	m.id.End = m.id.Start + len(id)
 	m.result = Span{m.id.End + len(beginResult), len(b) - 1}

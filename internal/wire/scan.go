@@ -183,8 +183,11 @@ func (m *Message) scan(opt jsontext.Options) error {
 }
 
 func (m *Message) member(d *decoder, known string, s *seen) error {
-	if known == "params" {
+	switch known {
+	case "params":
 		return m.scanParams(d)
+	case "result":
+		return m.scanResult(d)
 	}
 	v, span, err := d.value()
 	if err != nil {
@@ -213,8 +216,6 @@ func (m *Message) member(d *decoder, known string, s *seen) error {
 			return invalid(`"method" is not a string`)
 		}
 		m.method = span
-	case "result":
-		m.result = span
 	case "error":
 		if v[0] != '{' {
 			return invalid(`"error" is not an object`)
@@ -258,14 +259,9 @@ func (m *Message) scanParams(d *decoder) error {
 		if err != nil {
 			return err
 		}
-		switch known {
-		case "_meta":
-			_, m.meta, err = d.value()
-		case "name":
-			_, m.name, err = d.value()
-		case "arguments":
-			_, m.arguments, err = d.value()
-		default:
+		if part := m.named(known); part != nil {
+			_, *part, err = d.value()
+		} else {
 			err = d.SkipValue()
 		}
 		if err != nil {
@@ -276,6 +272,37 @@ func (m *Message) scanParams(d *decoder) error {
 		return err
 	}
 	m.params.End = int(d.InputOffset())
+	return nil
+}
+
+// scanResult reads a result, and where it says its type.
+func (m *Message) scanResult(d *decoder) (err error) {
+	if d.PeekKind() != '{' {
+		_, m.result, err = d.value()
+		return err
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	m.result.Start = int(d.InputOffset()) - 1
+	for d.PeekKind() != '}' {
+		name, _, err := d.value()
+		if err != nil {
+			return err
+		}
+		if nameIs(name, "resultType") {
+			_, m.resultType, err = d.value()
+		} else {
+			err = d.SkipValue()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	m.result.End = int(d.InputOffset())
 	return nil
 }
 
