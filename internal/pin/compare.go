@@ -73,6 +73,12 @@ const (
 	dangerUnknown   = "something changed of which the meaning is not known"
 )
 
+// Dangers are all that a Change.Danger can say, for who has other words for them.
+func Dangers() []string {
+	return []string{dangerHidden, dangerParameter, dangerRequired, dangerWider, dangerDefault, dangerSchema, dangerWrites, dangerClaims, dangerMeta, dangerIcon,
+		dangerUnknown, dangerWords, dangerMuch, dangerScript}
+}
+
 // Compare returns how new differs from old, in a fixed order. Both are of the same thing.
 func Compare(old, new Definition) []Change {
 	if bytes.Equal(old.Text, new.Text) {

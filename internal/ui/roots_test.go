@@ -238,3 +238,13 @@ func TestADefinitionIsDecidedAboutAsItWasShown(t *testing.T) {
 	}
 	decide(second, true, 409)
 }
+
+// Everything that is said of a changed definition has words in both languages.
+func TestDangersHaveWords(t *testing.T) {
+	module := files(t, "grants.js")["web/pages/grants.js"]
+	for _, d := range pin.Dangers() {
+		if !strings.Contains(module, "[\""+d+"\", ") {
+			t.Errorf("the page has no words for %q", d)
+		}
+	}
+}

@@ -13,6 +13,26 @@ const t = texts(table);
 // kinds of definitions that there are words for.
 const kinds = new Set(["server", "tool", "prompt", "template"]);
 
+// dangers are what the program says of a change, and which text says it here.
+const dangers = new Map([
+  ["it has characters that a person does not see", "hidden"],
+  ["it takes a new parameter", "parameter"],
+  ["it requires another parameter", "required"],
+  ["it takes values that it did not take", "wider"],
+  ["another value is used when none is given", "default"],
+  ["what it takes is described in another way", "schema"],
+  ["it may change things now", "writes"],
+  ["it claims now to do no harm", "claims"],
+  ["what steers a client is another", "meta"],
+  ["its icon is at an address of another kind", "icon"],
+  ["something changed of which the meaning is not known", "unknown"],
+  ["new text tells a model what to do, or speaks of what it has no need to", "words"],
+  ["there is much new text", "much"],
+  ["there is new text in a script that was not there", "script"],
+]);
+
+const danger = (text) => dangers.has(text) ? t("danger." + dangers.get(text)) : text;
+
 export function mount(main, signal) {
   const status = h("div", { role: "status" });
   const held = h("section.block"), pinned = h("details.block");
@@ -73,7 +93,7 @@ export function mount(main, signal) {
 
   function row(g) {
     return h("li", null, h("div", null,
-      h("p", null, h("strong", null, said(g.what, 300))),
+      h("p", null, h("strong", null, said(g.what, 200))),
       h("p.tags", null, h("span.tag", null, said(g.server, 60)), h("span.note", null, parts(g.session ? t("for.session") : t("for.any"), { client: said(g.client || "–", 60) }))),
       h("p.note", null, t("since", { from: ago(g.since), until: clock(g.until) }), g.call && [" · ", h("code", null, "rootbound why " + g.call)], g.by && [" · ", said(g.by, 120)])),
     h("button.small.no", { type: "button", data: { grant: g.id }, "aria-label": t("revoke.of", { what: g.what, server: g.server }), on: { click: () => revoke({ ids: [g.id] }) } }, t("revoke")));
@@ -123,9 +143,9 @@ export function mount(main, signal) {
     return h("article.card.pin", { data: { pin: w.name || w.kind } },
       h("div.top", null, h("div", null, h("h3", null, what), h("p.note", null, said(w.server, 60), " · ", said(w.runs, 120), " · ", ago(w.since), w.for && [" · ", path(w.for, 200)])),
         h("span.tag" + (w.refused ? ".bad" : ".wait"), null, w.refused ? t("tag.refused") : w.first ? t("tag.first") : t("tag.changed"))),
-      w.first && w.reasons?.length > 0 && h("ul.reasons", null, w.reasons.map((r) => h("li", null, said(r, 200)))),
+      w.first && w.reasons?.length > 0 && h("ul.reasons", null, w.reasons.map((r) => h("li", null, said(danger(r), 200)))),
       h("details", { data: { key }, open: open.has(key) || !w.refused }, h("summary", null, w.first ? t("show.first") : t("show", { n: w.changes.length + (w.more ?? 0) })),
-        w.changes.map((c) => h("div.one", null, c.path && h("p", null, h("code", null, said(c.path, 200)), c.danger && h("span.tag.bad", null, said(c.danger, 120))),
+        w.changes.map((c) => h("div.one", null, c.path && h("p", null, h("code", null, said(c.path, 200)), c.danger && h("span.tag.bad", null, said(danger(c.danger), 120))),
           h("div.frame2", { tabindex: 0, role: "group", "aria-label": t("diff", { path: c.path || label }) }, inline(read(c.diff))), c.cut > 0 && h("p.note", null, t("cut", { size: size(c.cut) })))),
         w.more > 0 && h("p.note", null, t("changes.more", { n: w.more }))),
       wrong,
