@@ -25,6 +25,8 @@ const (
 	chartSlots = 60
 	// tellEvery is how often pages hear that there is something new at most.
 	tellEvery = 250 * time.Millisecond
+	// searchTime is how long a search, or the proof of all chains, may take, and be waited for.
+	searchTime = 5 * time.Minute
 	// exportTime is how long one record of a file that is saved may take to be taken.
 	exportTime = time.Minute
 )
@@ -94,11 +96,12 @@ type reading struct {
 func progress(s logindex.State) reading { return reading{s.Files, s.Bytes, s.Done} }
 
 func (u *UI) logRoutes() {
-	u.handle("GET /api/log/search", u.searchLog)
-	u.handle("GET /api/log/names", u.logNames)
-	u.handle("GET /api/log/chart", u.logChart)
-	u.handle("GET /api/log/story", u.logStory)
-	u.handle("GET /api/log/chain", u.logChain)
+	for pattern, f := range map[string]func(*http.Request) (any, error){
+		"GET /api/log/search": u.searchLog, "GET /api/log/names": u.logNames, "GET /api/log/chart": u.logChart, "GET /api/log/story": u.logStory,
+		"GET /api/log/chain": u.logChain,
+	} {
+		u.handleSlow(pattern, searchTime, f)
+	}
 	u.mux.Handle("GET /api/log/export", u.private(http.HandlerFunc(u.exportLog)))
 }
 

@@ -156,7 +156,13 @@ func (p problem) Error() string { return p.text }
 
 // handle registers what answers a request of the page with a value, as JSON.
 func (u *UI) handle(pattern string, f func(*http.Request) (any, error)) {
+	u.handleSlow(pattern, patience, f)
+}
+
+// handleSlow is handle for what may take a while.
+func (u *UI) handleSlow(pattern string, most time.Duration, f func(*http.Request) (any, error)) {
 	u.mux.Handle(pattern, u.private(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(most))
 		v, err := f(r)
 		if err != nil {
 			refuse(w, err)

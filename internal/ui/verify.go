@@ -158,13 +158,13 @@ func (u *UI) tryOut(ctx context.Context, state trial, quick bool, done chan stru
 	}
 	t := &u.trials
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.stop(nil)
 	t.stop = nil
 	if tried != nil {
 		t.page = tried.Page
 	}
-	t.mu.Unlock()
-	u.hub.set("verify", "", state)
+	u.hub.set("verify", "", state) // before another one can begin
 }
 
 // endTrial stops what runs when the program ends, and waits for it.

@@ -1,6 +1,6 @@
 export default {
   "title": ["Verify", "检验"],
-  "lead": ["Starts a server in a workspace of its own, confined, and tries what is known to get servers out of their roots. It takes some minutes. Your files are not touched.", "在单独的工作区中以受限方式启动服务器，并尝试已知的越界手法。需要几分钟，不会触碰你的文件。"],
+  "lead": ["Starts a server with a workspace of its own, confined unless it is Rootbound itself, and tries what is known to get servers out of their roots. It takes some minutes.", "为服务器准备单独的工作区，以受限方式启动（Rootbound 自身除外），并尝试已知的越界手法。需要几分钟。"],
   "servers": ["Configured servers", "已配置的服务器"],
   "quick": ["Only what people check by hand", "只做人们手工检查的项目"],
   "own": ["Rootbound's own", "Rootbound 自己的配置"],
