@@ -73,6 +73,7 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 		transport.Watch()
 		return exitError
 	}
+	transport.GrowStack()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	if len(args) > 0 && args[0] == tied {

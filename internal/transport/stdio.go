@@ -43,7 +43,10 @@ func ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h exchange.Han
 		modern: modern.NewClient(h, session, modern.Options{Report: report}),
 	}
 	done := make(chan error, 1)
-	go func() { done <- d.read(wire.NewReader(in, o.Limit)) }()
+	go func() {
+		GrowStack()
+		done <- d.read(wire.NewReader(in, o.Limit))
+	}()
 	var err error
 	select {
 	case err = <-done:
