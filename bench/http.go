@@ -323,7 +323,6 @@ func (b *bench) httpLanes() (lanes []*httpLane, err error) {
 		}
 	}()
 	plain := newCall(1<<10, "")
-	withMeta := bytes.Replace(plain.request, []byte(`"params":{`), []byte(`"params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}},`), 1)
 	numbered := func(request []byte) func(int) []byte {
 		return func(id int) []byte {
 			body := bytes.Clone(request)
@@ -356,7 +355,7 @@ func (b *bench) httpLanes() (lanes []*httpLane, err error) {
 		at[o.name], l.call = l.url, numbered(plain.request)
 		lanes = append(lanes, l)
 		if o.stateless {
-			l.call = numbered(withMeta)
+			l.call = numbered(plain.stateless().request)
 			l.header.Set("Mcp-Protocol-Version", "2026-07-28")
 			l.header.Set("Mcp-Method", "tools/call")
 			l.header.Set("Mcp-Name", "echo")

@@ -25,7 +25,10 @@ var peers = map[string]func(args []string) error{
 	"go-sdk":        proxy,
 	"edges":         edges,
 
-	"echo-stateless":      func([]string) error { return echoStateless.serve(os.Stdin, os.Stdout) },
+	"echo-stateless": func([]string) error {
+		manyAtOnce()
+		return echoStateless.serve(os.Stdin, os.Stdout)
+	},
 	"http-echo":           func([]string) error { return echoHandshake.listen() },
 	"http-echo-stateless": func([]string) error { return echoStateless.listen() },
 	"http-hop":            hop,
@@ -35,12 +38,13 @@ var peers = map[string]func(args []string) error{
 // echo is a server with a tool that returns its text. It looks for the parts of a message where this program's client puts
 // them: what it costs is in every number.
 func echo(in io.Reader, out io.Writer) error {
-	// Where there is one CPU, the runtime runs one goroutine, and a thread that waits in a read keeps its place until it is
-	// taken away by a watch that wakes up every some 20 µs, in the time of others. That would be in every number, now and
-	// then.
-	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
+	manyAtOnce()
 	return echoHandshake.serve(in, out)
 }
+
+// manyAtOnce is for a peer on one CPU. There the runtime runs one goroutine, and a thread that waits in a read keeps its place until
+// it is taken away by a watch that wakes up every some 20 µs, in the time of others. That would be in every number, now and then.
+func manyAtOnce() { runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))) }
 
 // echoer answers one method with hello, and every other request with its text behind begin.
 type echoer struct{ method, hello, begin string }
@@ -85,7 +89,7 @@ func (e echoer) answer(to, line []byte) []byte {
 		return append(append(to, e.hello...), '\n')
 	}
 	_, text, _ := bytes.Cut(rest, []byte(callText))
-	text = text[:max(bytes.LastIndex(text, []byte(`"}}`)), 0)]
+	text = text[:max(bytes.Index(text, []byte(`"}`)), 0)] // which stands nowhere in the texts of this program
 	return append(append(append(to, e.begin...), text...), textEnd...)
 }
 
