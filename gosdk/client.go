@@ -27,9 +27,9 @@ type Client struct {
 	send, receive mcp.MethodHandler
 }
 
-// NewClient is mcp.NewClient for a client whose servers are told the roots of a list, as each of them is asked, or asks.
-// The list is for one server, or for several that a person trusts alike; with nil no roots are declared. Capabilities of
-// options keep what they say of everything but roots.
+// NewClient is mcp.NewClient for a client that declares roots, and answers from a list when a server asks for them. The list is
+// for one server, or for several that a person trusts alike; with nil no roots are declared. Capabilities of options
+// keep what they say of everything but roots.
 //
 // Unless options.MultiRoundTrip disables it, what a server of 2026-07-28 asks in mid-request is answered by the list, in its
 // order, and by the handlers that options have.

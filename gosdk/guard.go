@@ -1,6 +1,7 @@
 package gosdk
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,7 +24,7 @@ import (
 // process ends in any other way, the guard notices and ends with the server.
 func Guard(server []string, options ...string) (*mcp.CommandTransport, error) {
 	if len(server) == 0 {
-		return nil, fmt.Errorf("starting a server behind a guard: no command was given")
+		return nil, errors.New("starting a server behind a guard: its command is empty")
 	}
 	program, err := exec.LookPath("rootbound")
 	if err != nil {
