@@ -102,6 +102,11 @@ func TestApprovedInATerminal(t *testing.T) {
 			s.tmux("send-keys", "-l", "not this one")
 			s.tmux("send-keys", "Enter")
 			s.shows(filepath.Join(dir, "three"))
+			s.tmux("send-keys", "Tab") // what runs now, beside the question
+			s.shows("opened by handle")
+			s.shows("2 in the last minute (1 approved, 1 refused)")
+			s.tmux("send-keys", "Tab")
+			s.shows("2  allow once")
 			s.kill()
 			list, err := exec.Command(guard, "approve", "list").Output()
 			id, _, _ := strings.Cut(string(list), " ")

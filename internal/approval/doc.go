@@ -26,5 +26,7 @@
 // token and answer, such as a server that is not confined and gets another program to do it. What descends from a guard is
 // refused where the system says who connects and what it descends from: on Linux; on macOS as long as its parents live.
 //
+// What a guard is now, its command and its roots, is told to whoever may answer, and by a door that is Closed too.
+//
 // A client that is asked may let something else than a person answer. The log says by which road an answer came.
 package approval
