@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -277,6 +278,10 @@ func TestEdgesWithOneKey(t *testing.T) {
 		}
 		qs := []exchange.Question{{Key: "ours", Method: "roots/list", Unsent: true, Portable: true}}
 		r.Caller.Ask(ctx, qs, func(a []exchange.Answer) {
+			if a[0].Error != nil { // the test is over
+				reply(exchange.Cancelled)
+				return
+			}
 			got = append(got, fmt.Sprintf("%s %s", a[0].Result, r.Msg.Params()))
 			reply(exchange.Result(r, []byte(`{"resultType":"input_required","inputRequests":{"theirs":{"method":"elicitation/create"}},"requestState":"s1"}`)))
 		})
@@ -312,5 +317,45 @@ func TestEdgesWithOneKey(t *testing.T) {
 	}
 	if s := other.state(other.say("%s", toolCall(8, "1", fmt.Sprintf(ours, first)))[0]); s != "s1" || len(got) != 3 {
 		t.Errorf("without the key, with nothing to know: %q, and the server got %q", s, got)
+	}
+}
+
+// So many requests may be given back and not tried again; for one more the oldest is given up, and those behind are told.
+func TestTheOldestIsGivenUpForANewOne(t *testing.T) {
+	var cancelled []string
+	contexts := map[string]context.Context{}
+	told := make(chan string, 1)
+	c := newClient(t, exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		if r.Msg.Kind() != wire.Request {
+			id, _ := wire.Get(r.Msg.Params(), "requestId")
+			told <- string(id)
+			return
+		}
+		contexts[string(r.Msg.ID())] = ctx
+		r.Caller.Ask(ctx, []exchange.Question{{Key: "a", Method: "elicitation/create"}}, func(a []exchange.Answer) {
+			if a[0].Error != nil {
+				reply(exchange.Cancelled)
+				return
+			}
+			reply(exchange.Result(r, []byte(`{"got":`+string(a[0].Result)+`}`)))
+		})
+	}))
+	var states []string
+	for id := range maxParked + 1 {
+		states = append(states, c.state(c.say("%s", toolCall(id, "1", ""))[0]))
+	}
+	cancelled = append(cancelled, <-told)
+	<-contexts["0"].Done()
+	if !slices.Equal(cancelled, []string{"0"}) || !errors.Is(context.Cause(contexts["0"]), ErrAbandoned) {
+		t.Errorf("those behind are told of %q, and the context of the oldest ends with %v", cancelled, context.Cause(contexts["0"]))
+	}
+	answer := `,"inputResponses":{"a":{"action":"accept"}},"requestState":%q`
+	if got := c.say("%s", toolCall(1000, "1", fmt.Sprintf(answer, states[0]))); !strings.Contains(got[0], "the request state is not valid") {
+		t.Errorf("the oldest is answered %q", got)
+	}
+	for _, i := range []int{1, maxParked} {
+		if got := c.say("%s", toolCall(1000+i, "1", fmt.Sprintf(answer, states[i]))); !strings.Contains(got[0], `"got":{"action":"accept"}`) {
+			t.Errorf("number %d is answered %q", i, got)
+		}
 	}
 }
