@@ -76,8 +76,12 @@ func (u *UI) listGrants(r *http.Request) (any, error) {
 		List    []grant  `json:"list"`
 	}{Offset: max(0, offset), Servers: []string{}, List: []grant{}}
 	now := time.Now()
-	slices.SortStableFunc(all, func(a, b approval.Grant) int { return b.Since.Compare(a.Since) })
-	for _, g := range all {
+	newest := make([]*approval.Grant, len(all))
+	for i := range all {
+		newest[i] = &all[i]
+	}
+	slices.SortStableFunc(newest, func(a, b *approval.Grant) int { return b.Since.Compare(a.Since) })
+	for _, g := range newest {
 		if !now.Before(g.Until) {
 			continue
 		}
@@ -185,15 +189,15 @@ func (u *UI) listPins(r *http.Request) (any, error) {
 			o.Since = e.Since
 		}
 	}
-	slices.SortStableFunc(waiting, func(a, b pin.Entry) int { // what waits goes before what is refused
-		switch {
-		case a.Refused == b.Refused:
-			return 0
-		case a.Refused:
-			return 1
+	var first, refused []pin.Entry
+	for _, e := range waiting {
+		if e.Refused {
+			refused = append(refused, e)
+		} else {
+			first = append(first, e)
 		}
-		return -1
-	})
+	}
+	waiting = append(first, refused...)
 	reviews, err := s.Review(waiting[:min(len(waiting), maxWaits)])
 	if err != nil {
 		return nil, problem{http.StatusUnprocessableEntity, "pins", err.Error()}
