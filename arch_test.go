@@ -141,8 +141,8 @@ var effects = []struct {
 	},
 	{
 		"SQLite",
-		[]string{"github.com/ncruces/go-sqlite3", "database/sql"},
-		[]string{"internal/logindex"},
+		[]string{"zombiezen.com/go/sqlite", "modernc.org/sqlite", "database/sql"},
+		[]string{"internal/logindex/sqlite.go"},
 	},
 	{
 		"ending the program",

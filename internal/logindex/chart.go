@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/rootbound/rootbound/internal/calllog"
 )
 
@@ -42,7 +40,7 @@ func (x *Index) Chart(ctx context.Context, q Query, n int) (Chart, error) {
 	n = min(max(n, 1), maxSlots)
 	q.Before = 0
 	var chart Chart
-	err := x.read(ctx, func(c *sqlite3.Conn) error {
+	err := x.read(ctx, func(c *database) error {
 		chart = Chart{}
 		words, files, err := names(c)
 		if err != nil {

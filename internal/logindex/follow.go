@@ -14,8 +14,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/rootbound/rootbound/internal/calllog"
 )
 
@@ -149,14 +147,14 @@ type follower struct {
 	places  map[string]int64
 	gone    bool // a file was taken out
 	taken   int
-	add     *sqlite3.Stmt
-	end     *sqlite3.Stmt
-	addWord *sqlite3.Stmt
-	getWord *sqlite3.Stmt
-	addPath *sqlite3.Stmt
-	getPath *sqlite3.Stmt
-	setFile *sqlite3.Stmt
-	getFile *sqlite3.Stmt
+	add     *statement
+	end     *statement
+	addWord *statement
+	getWord *statement
+	addPath *statement
+	getPath *statement
+	setFile *statement
+	getFile *statement
 }
 
 // word is a text of which there are few. Roles keep the names of servers apart from those of tools.
@@ -193,7 +191,7 @@ func (f *follower) close() error {
 
 func (f *follower) prepare() error {
 	for _, s := range []struct {
-		stmt **sqlite3.Stmt
+		stmt **statement
 		sql  string
 	}{
 		{&f.add, "INSERT OR IGNORE INTO entry VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"},
@@ -205,13 +203,13 @@ func (f *follower) prepare() error {
 		{&f.setFile, "UPDATE file SET done = ?, size = ?, stamp = ?, tail = ?, clock = ?, first = ?, last = ?, ended = ? WHERE id = ?"},
 		{&f.getFile, "SELECT id, name, done, size, stamp, tail, clock, first, last, ended FROM file WHERE name = ?"},
 	} {
-		stmt, _, err := f.c.PrepareFlags(s.sql, sqlite3.PREPARE_PERSISTENT)
+		stmt, err := f.c.prepare(s.sql)
 		if err != nil {
 			return err
 		}
 		*s.stmt = stmt
 	}
-	return f.c.Exec("PRAGMA cache_size = -12000")
+	return f.c.exec("PRAGMA cache_size = -12000")
 }
 
 func (f *follower) look(ctx context.Context, x *Index, changed func()) error {
@@ -311,44 +309,44 @@ func (k *file) goesOn(dir string) bool {
 
 // load reads what the index knows of files, when somebody else has written to it.
 func (f *follower) load() error {
-	v, err := number(f.c.Conn, "PRAGMA data_version")
+	v, err := f.c.number("PRAGMA data_version")
 	if err != nil || f.files != nil && v == f.seen {
 		return err
 	}
 	f.files, f.seen = map[string]*file{}, v
-	s, _, err := f.c.Prepare("SELECT id, name, done, size, stamp, tail, clock, first, last, ended FROM file")
+	s, err := f.c.query("SELECT id, name, done, size, stamp, tail, clock, first, last, ended FROM file")
 	if err != nil {
 		return err
 	}
-	defer s.Close()
-	for s.Step() {
+	defer s.close()
+	for s.step() {
 		k := readFile(s)
 		f.files[k.name] = k
 	}
-	return s.Err()
+	return s.err
 }
 
-func readFile(s *sqlite3.Stmt) *file {
+func readFile(s *statement) *file {
 	return &file{
-		id: s.ColumnInt64(0), name: s.ColumnText(1), done: s.ColumnInt64(2), size: s.ColumnInt64(3), stamp: s.ColumnInt64(4),
-		tail: s.ColumnBlob(5, nil), clock: s.ColumnInt64(6), first: s.ColumnInt64(7), last: s.ColumnInt64(8), ended: s.ColumnBool(9),
+		id: s.int(0), name: s.text(1), done: s.int(2), size: s.int(3), stamp: s.int(4),
+		tail: s.blob(5, nil), clock: s.int(6), first: s.int(7), last: s.int(8), ended: s.int(9) != 0,
 	}
 }
 
 // forget takes a file out of the index.
 func (f *follower) forget(k *file) (err error) {
-	tx, err := f.c.BeginImmediate()
+	end, err := f.c.begin()
 	if err != nil {
 		return err
 	}
-	defer tx.End(&err)
+	defer end(&err)
 	sql := fmt.Sprintf("DELETE FROM entry WHERE key BETWEEN %d AND %d AND file = %d", k.first, k.last, k.id)
-	if err := f.c.Exec(sql); err != nil {
+	if err := f.c.exec(sql); err != nil {
 		return err
 	}
 	f.gone = true
 	delete(f.files, k.name)
-	return f.c.Exec(fmt.Sprintf("DELETE FROM file WHERE id = %d", k.id))
+	return f.c.exec(fmt.Sprintf("DELETE FROM file WHERE id = %d", k.id))
 }
 
 // tidy says when the index is to be built anew, because most of the paths in it are of records that are gone.
@@ -357,11 +355,11 @@ func (f *follower) tidy() error {
 		return nil
 	}
 	f.gone = false
-	places, err := number(f.c.Conn, "SELECT count(*) FROM place")
+	places, err := f.c.number("SELECT count(*) FROM place")
 	if err != nil || places < manyLeft {
 		return err
 	}
-	entries, err := number(f.c.Conn, "SELECT count(*) FROM entry")
+	entries, err := f.c.number("SELECT count(*) FROM entry")
 	if err == nil && places-entries >= manyLeft {
 		err = errTidy
 	}
@@ -405,18 +403,18 @@ func (f *follower) follow(ctx context.Context, x *Index, k *file, changed func()
 
 // batch takes in some records, in one transaction, and reports how many and whether there may be more.
 func (f *follower) batch(ctx context.Context, k *file, reader func(offset int64) *calllog.Reader) (n int, more bool, err error) {
-	tx, err := f.c.BeginImmediate()
+	end, err := f.c.begin()
 	if err != nil {
 		return 0, false, err
 	}
 	defer func() {
-		tx.End(&err)
 		if err != nil { // what was found in it is not there
 			clear(f.words)
 			clear(f.places)
 			f.files = nil
 		}
 	}()
+	defer end(&err)
 	if err := f.current(k); err != nil {
 		return 0, false, err
 	}
@@ -444,27 +442,27 @@ func (f *follower) batch(ctx context.Context, k *file, reader func(offset int64)
 
 // current makes k what the index has of the file now, since another process may follow it too; or makes it known.
 func (f *follower) current(k *file) error {
-	f.getFile.BindText(1, k.name)
-	if f.getFile.Step() {
+	f.getFile.bind(1, k.name)
+	if f.getFile.step() {
 		size, stamp := k.size, k.stamp
 		*k = *readFile(f.getFile)
 		k.size, k.stamp = max(k.size, size), stamp
 		f.files[k.name] = k
-		return f.getFile.Reset()
+		return f.getFile.reset()
 	}
-	if err := f.getFile.Reset(); err != nil {
+	if err := f.getFile.reset(); err != nil {
 		return err
 	}
-	s, _, err := f.c.Prepare("INSERT INTO file (name, done, size, stamp, tail, clock, first, last, ended) VALUES (?, 0, 0, 0, x'', 0, 0, 0, 0)")
+	s, err := f.c.query("INSERT INTO file (name, done, size, stamp, tail, clock, first, last, ended) VALUES (?, 0, 0, 0, x'', 0, 0, 0, 0)")
 	if err != nil {
 		return err
 	}
-	defer s.Close()
-	s.BindText(1, k.name)
-	if err := s.Exec(); err != nil {
+	defer s.close()
+	s.bind(1, k.name)
+	if err := s.exec(); err != nil {
 		return err
 	}
-	*k = file{id: f.c.LastInsertRowID(), name: k.name, size: k.size, stamp: k.stamp}
+	*k = file{id: f.c.c.LastInsertRowID(), name: k.name, size: k.size, stamp: k.stamp}
 	f.files[k.name] = k
 	return nil
 }
@@ -473,16 +471,16 @@ func (f *follower) current(k *file) error {
 func (f *follower) save(k *file, done int64) error {
 	k.done, k.size = done, max(k.size, done)
 	s := f.setFile
-	s.BindInt64(1, k.done)
-	s.BindInt64(2, k.size)
-	s.BindInt64(3, k.stamp)
-	s.BindBlob(4, k.tail)
-	s.BindInt64(5, k.clock)
-	s.BindInt64(6, k.first)
-	s.BindInt64(7, k.last)
-	s.BindBool(8, k.ended)
-	s.BindInt64(9, k.id)
-	return s.Exec()
+	s.bind(1, k.done)
+	s.bind(2, k.size)
+	s.bind(3, k.stamp)
+	s.bind(4, k.tail)
+	s.bind(5, k.clock)
+	s.bind(6, k.first)
+	s.bind(7, k.last)
+	s.bind(8, k.ended)
+	s.bind(9, k.id)
+	return s.exec()
 }
 
 // take takes in a record.
@@ -518,25 +516,25 @@ func (f *follower) take(k *file, e *calllog.Entry) error {
 	}
 	key := max(k.clock<<keyBits, k.last+1)
 	s := f.add
-	s.BindInt64(2, k.id)
-	s.BindInt64(3, e.Offset)
-	s.BindInt64(4, int64(len(e.Line)))
-	s.BindInt64(5, kind)
-	s.BindInt64(6, server)
-	s.BindInt64(7, subject)
-	s.BindInt64(8, verdict)
-	s.BindBlob(9, places)
+	s.bind(2, k.id)
+	s.bind(3, e.Offset)
+	s.bind(4, int64(len(e.Line)))
+	s.bind(5, kind)
+	s.bind(6, server)
+	s.bind(7, subject)
+	s.bind(8, verdict)
+	s.bind(9, places)
 	bindCall(s, 10, e.Call)
-	s.BindInt64(11, outcome)
+	s.bind(11, outcome)
 	took := min(max(e.MS, 0), maxTook)
-	s.BindFloat(12, took)
-	s.BindInt64(13, e.Bytes)
+	s.bind(12, took)
+	s.bind(13, e.Bytes)
 	for {
-		s.BindInt64(1, key)
-		if err := s.Exec(); err != nil {
+		s.bind(1, key)
+		if err := s.exec(); err != nil {
 			return err
 		}
-		if f.c.Changes() > 0 {
+		if f.c.c.Changes() > 0 {
 			break
 		}
 		key++ // another file has a record of this time
@@ -553,21 +551,21 @@ func (f *follower) take(k *file, e *calllog.Entry) error {
 		return err
 	}
 	s = f.end
-	s.BindInt64(1, outcome)
-	s.BindFloat(2, took)
-	s.BindInt64(3, e.Bytes)
+	s.bind(1, outcome)
+	s.bind(2, took)
+	s.bind(3, e.Bytes)
 	bindCall(s, 4, e.Call)
-	s.BindInt64(5, k.id)
-	s.BindInt64(6, call)
-	return s.Exec()
+	s.bind(5, k.id)
+	s.bind(6, call)
+	return s.exec()
 }
 
-func bindCall(s *sqlite3.Stmt, i int, call string) {
+func bindCall(s *statement, i int, call string) {
 	if call == "" {
-		s.BindNull(i)
+		s.bind(i, nil)
 		return
 	}
-	s.BindText(i, cut(call))
+	s.bind(i, cut(call))
 }
 
 // cut returns s without what no record of ours has: a long name, and a zero, at which SQLite may end a text.
@@ -594,10 +592,10 @@ func (f *follower) word(role int64, text string) (int64, error) {
 	if id, ok := f.words[w]; ok {
 		return id, nil
 	}
-	f.addWord.BindInt64(1, role)
-	f.addWord.BindText(2, w.text)
-	f.getWord.BindInt64(1, role)
-	f.getWord.BindText(2, w.text)
+	f.addWord.bind(1, role)
+	f.addWord.bind(2, w.text)
+	f.getWord.bind(1, role)
+	f.getWord.bind(2, w.text)
 	id, err := find(f.addWord, f.getWord)
 	if err == nil {
 		if len(f.words) >= maxKnown {
@@ -617,8 +615,8 @@ func (f *follower) placesOf(r *calllog.Record) ([]byte, error) {
 		}
 		id, ok := f.places[path]
 		if !ok {
-			f.addPath.BindText(1, path)
-			f.getPath.BindText(1, path)
+			f.addPath.bind(1, path)
+			f.getPath.bind(1, path)
 			var err error
 			if id, err = find(f.addPath, f.getPath); err != nil {
 				return err
@@ -646,11 +644,11 @@ func (f *follower) placesOf(r *calllog.Record) ([]byte, error) {
 }
 
 // find adds a row unless it is there, and returns its id.
-func find(add, get *sqlite3.Stmt) (int64, error) {
-	if err := add.Exec(); err != nil {
+func find(add, get *statement) (int64, error) {
+	if err := add.exec(); err != nil {
 		return 0, err
 	}
-	get.Step()
-	id := get.ColumnInt64(0)
-	return id, errors.Join(get.Err(), get.Reset())
+	get.step()
+	id := get.int(0)
+	return id, get.reset()
 }

@@ -11,11 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
-
-	"github.com/ncruces/go-sqlite3"
 )
 
 const (
@@ -30,10 +27,10 @@ const (
 
 const tables = `
 CREATE TABLE file (
-	id    INTEGER PRIMARY KEY,
+	id    INTEGER PRIMARY KEY AUTOINCREMENT, -- of a file that is looked at anew, a new one
 	name  TEXT NOT NULL UNIQUE,
 	done  INTEGER NOT NULL, -- bytes that are indexed
-	size  INTEGER NOT NULL, -- as it was last looked at
+	size  INTEGER NOT NULL, -- as it was once, and
 	stamp INTEGER NOT NULL, -- its time of change then
 	tail  BLOB NOT NULL,    -- the last of those bytes
 	clock INTEGER NOT NULL, -- the time of the last record, which never goes back
@@ -92,7 +89,7 @@ type Index struct {
 
 // conn is a connection to the database, and which file that was.
 type conn struct {
-	*sqlite3.Conn
+	*database
 	info fs.FileInfo
 }
 
@@ -125,7 +122,7 @@ func (x *Index) Close() error {
 	defer x.mu.Unlock()
 	x.closed = true
 	for _, c := range x.idle {
-		err = errors.Join(err, c.Close())
+		err = errors.Join(err, c.database.close())
 	}
 	x.idle = nil
 	return err
@@ -148,10 +145,10 @@ func (x *Index) open() (*conn, error) {
 	}
 	c := &conn{info: info}
 	err = whole(func() error {
-		if c.Conn, err = sqlite3.Open(name); err != nil {
+		if c.database, err = openDatabase(name); err != nil {
 			return err
 		}
-		return prepare(c.Conn)
+		return prepare(c.database)
 	})
 	if err != nil {
 		c.close()
@@ -161,34 +158,31 @@ func (x *Index) open() (*conn, error) {
 }
 
 // prepare makes the tables where there are none, and sees whether those that are there are ours.
-func prepare(c *sqlite3.Conn) (err error) {
-	if err := c.BusyTimeout(patience); err != nil {
+func prepare(c *database) (err error) {
+	if err := c.exec("PRAGMA journal_mode = wal; PRAGMA synchronous = normal; PRAGMA temp_store = memory; PRAGMA trusted_schema = off"); err != nil {
 		return err
 	}
-	if err := c.Exec("PRAGMA journal_mode = wal; PRAGMA synchronous = normal; PRAGMA temp_store = memory; PRAGMA trusted_schema = off"); err != nil {
-		return err
-	}
-	if is, err := number(c, "PRAGMA application_id"); err != nil || is != 0 {
+	if is, err := c.number("PRAGMA application_id"); err != nil || is != 0 {
 		return errors.Join(err, ours(c))
 	}
-	tx, err := c.BeginImmediate()
+	end, err := c.begin()
 	if err != nil {
 		return err
 	}
-	defer tx.End(&err)
-	if n, err := number(c, "SELECT count(*) FROM sqlite_schema"); err != nil || n > 0 { // another process was faster
+	defer end(&err)
+	if n, err := c.number("SELECT count(*) FROM sqlite_schema"); err != nil || n > 0 { // another process was faster
 		return errors.Join(err, ours(c))
 	}
-	return c.Exec(tables + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", application, version))
+	return c.exec(tables + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", application, version))
 }
 
 // ours reports whether the tables are those of this version.
-func ours(c *sqlite3.Conn) error {
-	app, err := number(c, "PRAGMA application_id")
+func ours(c *database) error {
+	app, err := c.number("PRAGMA application_id")
 	if err != nil {
 		return err
 	}
-	v, err := number(c, "PRAGMA user_version")
+	v, err := c.number("PRAGMA user_version")
 	if err != nil {
 		return err
 	}
@@ -200,51 +194,10 @@ func ours(c *sqlite3.Conn) error {
 
 var errVersion = errors.New("it is of another version")
 
-// number is the one number that a statement gives.
-func number(c *sqlite3.Conn, sql string) (int64, error) {
-	s, _, err := c.Prepare(sql)
-	if err != nil {
-		return 0, err
-	}
-	defer s.Close()
-	s.Step()
-	n := s.ColumnInt64(0)
-	return n, s.Err()
-}
-
-// errPanic is a database on which SQLite, which runs within bounds, ran against them.
-var errPanic = errors.New("it cannot be read")
-
-// whole runs f. What a damaged database makes f do is an error like others.
-func whole(f func() error) (err error) {
-	defer func() {
-		if recover() != nil {
-			err = errPanic
-		}
-	}()
-	return f()
-}
-
-// isDamage reports whether err says that the database is not what it should be. Our statements are fixed, so one that is wrong
-// is a sign of that.
-func isDamage(err error) bool {
-	for _, code := range []sqlite3.ErrorCode{sqlite3.CORRUPT, sqlite3.NOTADB, sqlite3.ERROR, sqlite3.FORMAT, sqlite3.MISMATCH, sqlite3.CONSTRAINT} {
-		if errors.Is(err, code) {
-			return true
-		}
-	}
-	return errors.Is(err, sqlite3.IOERR_SHORT_READ) || errors.Is(err, errVersion) || errors.Is(err, errPanic)
-}
-
 // close closes the connection, whatever it was doing.
 func (c *conn) close() {
-	if c != nil && c.Conn != nil {
-		whole(func() error {
-			for _, s := range slices.Collect(c.Stmts()) {
-				s.Close()
-			}
-			return c.Conn.Close()
-		})
+	if c != nil && c.database != nil {
+		whole(c.database.close)
 	}
 }
 
@@ -274,16 +227,14 @@ func (x *Index) rebuild(why error) error {
 
 // read runs f with a connection, within one transaction, so that it sees one state. When the database turns out to be damaged it
 // is thrown away, and f runs once more on an empty one.
-func (x *Index) read(ctx context.Context, f func(c *sqlite3.Conn) error) error {
+func (x *Index) read(ctx context.Context, f func(c *database) error) error {
 	for again := true; ; again = false {
 		c, err := x.take()
 		if err == nil {
 			err = whole(func() (err error) {
-				c.SetInterrupt(ctx)
-				defer c.SetInterrupt(context.Background())
-				tx := c.Begin()
-				defer tx.End(&err)
-				return f(c.Conn)
+				defer c.interruptible(ctx)()
+				defer c.beginRead()(&err)
+				return f(c.database)
 			})
 			x.give(c, err)
 		}

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/rootbound/rootbound/internal/calllog"
 )
 
@@ -82,7 +80,7 @@ func (x *Index) Search(ctx context.Context, q Query) (Page, error) {
 	var rows []row
 	var words map[int64]string
 	var files map[int64]string
-	err := x.read(ctx, func(c *sqlite3.Conn) (err error) {
+	err := x.read(ctx, func(c *database) (err error) {
 		rows = rows[:0]
 		if words, files, err = names(c); err != nil {
 			return err
@@ -115,7 +113,7 @@ func (x *Index) Search(ctx context.Context, q Query) (Page, error) {
 func (x *Index) All(ctx context.Context, q Query) iter.Seq2[calllog.Entry, error] {
 	return func(yield func(calllog.Entry, error) bool) {
 		on := true
-		err := x.read(ctx, func(c *sqlite3.Conn) error {
+		err := x.read(ctx, func(c *database) error {
 			_, files, err := names(c)
 			if err != nil {
 				return err
@@ -166,40 +164,40 @@ type Names struct {
 // Names returns the names of the servers and of the tools, or methods, that records are about, sorted.
 func (x *Index) Names(ctx context.Context) (Names, error) {
 	var n Names
-	err := x.read(ctx, func(c *sqlite3.Conn) error {
+	err := x.read(ctx, func(c *database) error {
 		n = Names{}
-		s, _, err := c.Prepare(fmt.Sprintf("SELECT role, text FROM word WHERE role IN (%d, %d) AND text <> '' ORDER BY text", roleServer, roleSubject))
+		s, err := c.query(fmt.Sprintf("SELECT role, text FROM word WHERE role IN (%d, %d) AND text <> '' ORDER BY text", roleServer, roleSubject))
 		if err != nil {
 			return err
 		}
-		defer s.Close()
-		for s.Step() {
-			if s.ColumnInt64(0) == roleServer {
-				n.Servers = append(n.Servers, s.ColumnText(1))
+		defer s.close()
+		for s.step() {
+			if s.int(0) == roleServer {
+				n.Servers = append(n.Servers, s.text(1))
 			} else {
-				n.Tools = append(n.Tools, s.ColumnText(1))
+				n.Tools = append(n.Tools, s.text(1))
 			}
 		}
-		return s.Err()
+		return s.err
 	})
 	return n, err
 }
 
 // names reads which words and files the ids stand for.
-func names(c *sqlite3.Conn) (words, files map[int64]string, err error) {
+func names(c *database) (words, files map[int64]string, err error) {
 	words, files = map[int64]string{}, map[int64]string{}
 	for _, t := range []struct {
 		sql  string
 		into map[int64]string
 	}{{"SELECT id, text FROM word", words}, {"SELECT id, name FROM file", files}} {
-		s, _, err := c.Prepare(t.sql)
+		s, err := c.query(t.sql)
 		if err != nil {
 			return nil, nil, err
 		}
-		for s.Step() {
-			t.into[s.ColumnInt64(0)] = s.ColumnText(1)
+		for s.step() {
+			t.into[s.int(0)] = s.text(1)
 		}
-		if err := s.Close(); err != nil {
+		if err := s.close(); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -224,7 +222,7 @@ type scanning struct {
 }
 
 // scan calls visit with the rows that q selects until it returns false.
-func (x *Index) scan(c *sqlite3.Conn, q Query, how scanning, visit func(*row) bool) error {
+func (x *Index) scan(c *database, q Query, how scanning, visit func(*row) bool) error {
 	where, possible, err := conditions(c, q, how)
 	if err != nil || !possible {
 		return err
@@ -244,11 +242,11 @@ func (x *Index) scan(c *sqlite3.Conn, q Query, how scanning, visit func(*row) bo
 	if len(where) > 0 {
 		sql += " WHERE " + strings.Join(where, " AND ")
 	}
-	s, _, err := c.Prepare(sql + " ORDER BY key " + order)
+	s, err := c.query(sql + " ORDER BY key " + order)
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer s.close()
 	var text *calllog.Text
 	readers := readers{dir: x.dir}
 	if q.Text != "" {
@@ -256,11 +254,14 @@ func (x *Index) scan(c *sqlite3.Conn, q Query, how scanning, visit func(*row) bo
 		defer readers.close()
 	}
 	var r row
-	for s.Step() {
-		if under != nil && !under(s.ColumnRawBlob(10)) {
-			continue
+	var places []byte
+	for s.step() {
+		if under != nil {
+			if places = s.blob(10, places); !under(places) {
+				continue
+			}
 		}
-		r.key, r.file, r.at, r.size = Key(s.ColumnInt64(0)), s.ColumnInt64(1), s.ColumnInt64(2), s.ColumnInt64(3)
+		r.key, r.file, r.at, r.size = Key(s.int(0)), s.int(1), s.int(2), s.int(3)
 		if text != nil {
 			line, ok := readers.line(how.files[r.file], r.at, r.size, how.up)
 			if !ok {
@@ -271,17 +272,17 @@ func (x *Index) scan(c *sqlite3.Conn, q Query, how scanning, visit func(*row) bo
 				continue
 			}
 		}
-		r.kind, r.server, r.verdict, r.outcome = s.ColumnInt64(4), s.ColumnInt64(5), s.ColumnInt64(6), s.ColumnInt64(7)
-		r.ms, r.bytes = s.ColumnFloat(8), s.ColumnInt64(9)
+		r.kind, r.server, r.verdict, r.outcome = s.int(4), s.int(5), s.int(6), s.int(7)
+		r.ms, r.bytes = s.float(8), s.int(9)
 		if !visit(&r) {
 			return nil
 		}
 	}
-	return s.Err()
+	return s.err
 }
 
 // conditions are the conditions of q that SQLite looks at; possible is false when no record can hold them.
-func conditions(c *sqlite3.Conn, q Query, how scanning) (where []string, possible bool, err error) {
+func conditions(c *database, q Query, how scanning) (where []string, possible bool, err error) {
 	possible = true
 	one := func(column string, match string, args ...string) {
 		if err != nil || !possible {
@@ -333,24 +334,24 @@ func first(t time.Time) int64 {
 	return min(max(t.UnixMicro(), 0), maxTime) << keyBits
 }
 
-func wordIDs(c *sqlite3.Conn, match string, args ...string) ([]string, error) {
-	s, _, err := c.Prepare("SELECT id FROM word WHERE " + match)
+func wordIDs(c *database, match string, args ...string) ([]string, error) {
+	s, err := c.query("SELECT id FROM word WHERE " + match)
 	if err != nil {
 		return nil, err
 	}
-	defer s.Close()
+	defer s.close()
 	for i, arg := range args {
-		s.BindText(i+1, arg)
+		s.bind(i+1, arg)
 	}
 	var ids []string
-	for s.Step() {
-		ids = append(ids, s.ColumnText(0))
+	for s.step() {
+		ids = append(ids, s.text(0))
 	}
-	return ids, s.Err()
+	return ids, s.err
 }
 
 // below returns what tells whether one of a row's places is dir or lies below it; nil when none does.
-func below(c *sqlite3.Conn, dir string) (func(list []byte) bool, error) {
+func below(c *database, dir string) (func(list []byte) bool, error) {
 	dir = cut(dir)
 	if trimmed := strings.TrimRight(dir, `/\`); trimmed != "" {
 		dir = trimmed
@@ -362,25 +363,25 @@ func below(c *sqlite3.Conn, dir string) (func(list []byte) bool, error) {
 	if !strings.HasSuffix(dir, `\`) {
 		back += `\`
 	}
-	s, _, err := c.Prepare("SELECT id FROM place WHERE path = ? OR path >= ? AND path < ? OR path >= ? AND path < ?")
+	s, err := c.query("SELECT id FROM place WHERE path = ? OR path >= ? AND path < ? OR path >= ? AND path < ?")
 	if err != nil {
 		return nil, err
 	}
-	defer s.Close()
-	s.BindText(1, dir)
-	s.BindText(2, slash)
-	s.BindText(3, slash[:len(slash)-1]+"0") // what comes after a slash
-	s.BindText(4, back)
-	s.BindText(5, back[:len(back)-1]+"]")
+	defer s.close()
+	s.bind(1, dir)
+	s.bind(2, slash)
+	s.bind(3, slash[:len(slash)-1]+"0") // what comes after a slash
+	s.bind(4, back)
+	s.bind(5, back[:len(back)-1]+"]")
 	var set []uint64
-	for s.Step() {
-		id := s.ColumnInt64(0)
+	for s.step() {
+		id := s.int(0)
 		for int64(len(set)) <= id/64 {
 			set = append(set, 0)
 		}
 		set[id/64] |= 1 << (id % 64)
 	}
-	if err := s.Err(); err != nil || set == nil {
+	if err := s.err; err != nil || set == nil {
 		return nil, err
 	}
 	return func(list []byte) bool {
@@ -409,21 +410,21 @@ func (x *Index) Story(ctx context.Context, call string) ([]calllog.Story, error)
 		at, size int64
 	}
 	var parts []part
-	err := x.read(ctx, func(c *sqlite3.Conn) error {
+	err := x.read(ctx, func(c *database) error {
 		parts = parts[:0]
 		words, files, err := names(c)
 		if err != nil {
 			return err
 		}
-		s, _, err := c.Prepare("SELECT file, at, size, key FROM entry WHERE call = ? ORDER BY key")
+		s, err := c.query("SELECT file, at, size, key FROM entry WHERE call = ? ORDER BY key")
 		if err != nil {
 			return err
 		}
-		defer s.Close()
-		s.BindText(1, call)
+		defer s.close()
+		s.bind(1, call)
 		begun := map[int64]bool{}
-		for s.Step() {
-			file, key := s.ColumnInt64(0), s.ColumnInt64(3)
+		for s.step() {
+			file, key := s.int(0), s.int(3)
 			if !begun[file] {
 				begun[file] = true
 				// How the run began, and the last time that roots changed, say what was effective.
@@ -442,9 +443,9 @@ func (x *Index) Story(ctx context.Context, call string) ([]calllog.Story, error)
 					}
 				}
 			}
-			parts = append(parts, part{files[file], s.ColumnInt64(1), s.ColumnInt64(2)})
+			parts = append(parts, part{files[file], s.int(1), s.int(2)})
 		}
-		return s.Err()
+		return s.err
 	})
 	if err != nil {
 		return nil, err
@@ -461,18 +462,18 @@ func (x *Index) Story(ctx context.Context, call string) ([]calllog.Story, error)
 const mostStories = 5
 
 // last finds the last record of a kind in a file before a key.
-func last(c *sqlite3.Conn, file, kind, before int64, at, size *int64) (bool, error) {
-	s, _, err := c.Prepare("SELECT at, size FROM entry WHERE key < ? AND key >= (SELECT first FROM file WHERE id = ?2) AND file = ?2 AND kind = ? ORDER BY key DESC LIMIT 1")
+func last(c *database, file, kind, before int64, at, size *int64) (bool, error) {
+	s, err := c.query("SELECT at, size FROM entry WHERE key < ? AND key >= (SELECT first FROM file WHERE id = ?2) AND file = ?2 AND kind = ? ORDER BY key DESC LIMIT 1")
 	if err != nil {
 		return false, err
 	}
-	defer s.Close()
-	s.BindInt64(1, before)
-	s.BindInt64(2, file)
-	s.BindInt64(3, kind)
-	ok := s.Step()
+	defer s.close()
+	s.bind(1, before)
+	s.bind(2, file)
+	s.bind(3, kind)
+	ok := s.step()
 	if ok {
-		*at, *size = s.ColumnInt64(0), s.ColumnInt64(1)
+		*at, *size = s.int(0), s.int(1)
 	}
-	return ok, s.Err()
+	return ok, s.err
 }
