@@ -220,6 +220,9 @@ func TestAQuestionOnThePage(t *testing.T) {
 		t.Errorf("the file has %q", text)
 	}
 	p.shows("Nothing waits for you")
+	if out, err := h.command("log").CombinedOutput(); err != nil || !strings.Contains(string(out), "allow once, said by a person on the page: ") {
+		t.Errorf("the log says %v\n%s", err, out)
+	}
 
 	// A no, with a note for the model.
 	second := h.call(s, "write_file", map[string]any{"path": file, "content": "one\nthree\n"})

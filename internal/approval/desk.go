@@ -445,6 +445,8 @@ type Reply struct {
 	Note string `json:"note,omitempty"`
 	// Args are what the arguments are to be instead. A yes to them is for this call alone.
 	Args json.RawMessage `json:"args,omitempty"`
+	// Page says that it comes from the page and not from a terminal.
+	Page bool `json:"page,omitempty"`
 	// Digest, if set, is that of the question as it was shown, with the arguments as they were changed. A yes to a call that is
 	// another one now is refused.
 	Digest string `json:"digest,omitempty"`

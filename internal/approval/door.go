@@ -261,8 +261,14 @@ func (d *Door) receive(c net.Conn) {
 		var out response
 		if d.closed != "" {
 			out.Error = d.closed
-		} else if err := d.desk.Answer(r.ID, r.Reply, ByTerminal, who); err != nil {
-			out.Error = err.Error()
+		} else {
+			road := ByTerminal
+			if r.Reply.Page {
+				road = ByPage
+			}
+			if err := d.desk.Answer(r.ID, r.Reply, road, who); err != nil {
+				out.Error = err.Error()
+			}
 		}
 		say(c, out)
 	case "look":

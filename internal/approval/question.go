@@ -278,8 +278,10 @@ type Road string
 const (
 	// ByClient: the client was asked, and somebody there answered.
 	ByClient Road = "client"
-	// ByTerminal: a person answered over the socket.
+	// ByTerminal: a person answered over the socket, with a command.
 	ByTerminal Road = "terminal"
+	// ByPage: a person answered over the socket, on the page.
+	ByPage Road = "page"
 	// ByGrant: it was granted before.
 	ByGrant Road = "grant"
 	// Declined and Dismissed: the client says that it was declined, or closed without an answer.
@@ -297,7 +299,10 @@ const (
 	Resumed Road = "resume"
 )
 
+// BySocket reports whether somebody answered over the socket.
+func (r Road) BySocket() bool { return r == ByTerminal || r == ByPage }
+
 // ByPerson reports whether somebody answered, by any road.
 func (r Road) ByPerson() bool {
-	return r == ByClient || r == ByTerminal || r == Declined || r == Dismissed
+	return r == ByClient || r.BySocket() || r == Declined || r == Dismissed
 }

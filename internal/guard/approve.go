@@ -377,7 +377,7 @@ func (a *asking) finish(answer approval.Answer) {
 		a.g.deny(a.r, codeRefused, "it was allowed with other arguments, which are refused now: "+wrong.Error(), "", "the user changed its arguments to ones that are refused", a.reply)
 	case !answer.Allow || a.ctx.Err() != nil:
 		a.refused(answer)
-	case answer.Road != approval.ByTerminal && a.g.opt.Approval.Desk.Paused(): // a client may let something else answer
+	case !answer.Road.BySocket() && a.g.opt.Approval.Desk.Paused(): // a client may let something else answer
 		a.g.hold(a.ctx, a.r, a.reply, func() { a.goOn(answer) })
 	default:
 		a.goOn(answer)
@@ -398,7 +398,7 @@ func (a *asking) answered(answer approval.Answer) bool {
 	switch answer.Road {
 	case approval.ByClient, approval.Declined, approval.Dismissed:
 		from = calllog.Client
-	case approval.ByTerminal:
+	case approval.ByTerminal, approval.ByPage:
 		from = calllog.Person
 	}
 	err := a.g.opt.Log.Append(&calllog.Record{
@@ -451,6 +451,8 @@ func by(a approval.Answer) string {
 	switch a.Road {
 	case approval.ByTerminal:
 		return "a person in a terminal: " + a.Who
+	case approval.ByPage:
+		return "a person on the page: " + a.Who
 	case approval.ByClient, approval.Declined, approval.Dismissed:
 		return fmt.Sprintf("the client %q for its person", a.Who)
 	}

@@ -247,7 +247,7 @@ func (u *UI) answers(r *http.Request) (any, error) {
 		all.Go(func() {
 			defer func() { <-few }()
 			g, err := u.guardOf(a.Guard)
-			if err == nil {
+			if a.Reply.Page = true; err == nil {
 				err = said(g.Answer(r.Context(), a.ID, a.Reply))
 			}
 			var p problem

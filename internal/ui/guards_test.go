@@ -119,7 +119,7 @@ func TestAQuestionIsShownAndAnswered(t *testing.T) {
 		t.Errorf("a yes for another directory: %+v", done)
 	}
 	answer(`{"allow":true,"digest":"d-c1","for":60000000000}`)
-	if a := <-ended; !a.Allow || a.For != time.Minute || a.Road != approval.ByTerminal || done[0].Code != "" {
+	if a := <-ended; !a.Allow || a.For != time.Minute || a.Road != approval.ByPage || done[0].Code != "" {
 		t.Errorf("the answer is %+v, %+v", a, done)
 	}
 	for len(g.values) > 0 {
