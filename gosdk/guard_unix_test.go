@@ -60,6 +60,7 @@ func TestGuard(t *testing.T) {
 	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	t.Run("asks", func(t *testing.T) { askedThroughTheClient(t, self) })
 	for _, revision := range revisions {
 		t.Run(revision, func(t *testing.T) {
 			dirs := workspace(t, "a", "b", "c")
@@ -107,6 +108,37 @@ func TestGuard(t *testing.T) {
 			gone(t, "the guard that was killed", guard.Pid, true)
 			gone(t, "its server", pid, false)
 		})
+	}
+}
+
+// Calls of which the guard knows nothing are asked about, through the client's own handler in both eras.
+func askedThroughTheClient(t *testing.T, self string) {
+	t.Setenv("CI", "true") // nobody is waited for in a terminal
+	for _, revision := range revisions {
+		for decision, want := range map[string]string{"allow once": "in a", "deny": "the user said no"} {
+			dirs := workspace(t, "a")
+			transport, err := Guard([]string{self, "server"}, "--ask", "always", "--root", dirs[0].Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			transport.Command.Stderr = io.Discard
+			var asked []string
+			client := NewClient(info, &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				asked = append(asked, r.Params.Message)
+				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": decision}}, nil
+			}}, roots.NewList(roots.NewSet(dirs...)))
+			cs, err := client.Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := callRead(cs, in(dirs[0])); !strings.Contains(got, want) {
+				t.Errorf("%s, %s: %q, want ... %s ...", revision, decision, got, want)
+			}
+			if len(asked) != 1 || !strings.Contains(asked[0], `"read"`) {
+				t.Errorf("%s, %s: the person was asked %q", revision, decision, asked)
+			}
+			cs.Close()
+		}
 	}
 }
 
