@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"slices"
-	"time"
 )
 
 const (
@@ -55,11 +54,7 @@ func bridgeCase(b *bench) (results []result, err error) {
 	}
 	for _, l := range lanes {
 		p50[l.name] = l.p50
-		scaled := make([]float64, len(l.p50))
-		for i, v := range l.p50 {
-			scaled[i] = v / time.Microsecond.Seconds()
-		}
-		results = append(results, summary(l.name, "µs", scaled))
+		results = append(results, summary(l.name, "µs", scaled(l.p50, 1e6)))
 	}
 	for _, p := range [][2]string{{laneDown, laneModern}, {laneUp, laneLegacy}} {
 		results = append(results, ratio(p[0]+" ÷ "+p[1], p50[p[0]], p50[p[1]]).within(1.3))

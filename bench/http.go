@@ -146,11 +146,10 @@ func hopToStdio(args []string) error {
 	})
 }
 
-// idOf finds an id where this program's peers put it.
+// idOf finds the id of a message, or of the one in an event.
 func idOf(line []byte) string {
-	_, rest, _ := bytes.Cut(line, []byte(`"id":`))
-	id, _, _ := bytes.Cut(rest, []byte(","))
-	return string(id)
+	_, id, _ := bytes.Cut(line, []byte(`"id":`))
+	return string(id[:max(bytes.IndexAny(id, ",}"), 0)])
 }
 
 // httpLane is a server that is called over HTTP.
@@ -168,14 +167,20 @@ type httpLane struct {
 
 var listensOn = regexp.MustCompile(`listening on (http://\S+)`)
 
-// listen starts a command that says on standard error where it listens.
-func (b *bench) listen(name string, args ...string) (*httpLane, error) {
+// httpLane is a lane whose command was not started.
+func (b *bench) httpLane(name string, args ...string) *httpLane {
 	l := &httpLane{name: name, guard: b.guard, cmd: exec.Command(args[0], args[1:]...), header: http.Header{
 		"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
 	}}
 	l.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: loadClients}}
 	l.cmd.Dir = b.root
 	l.cmd.Env = append(os.Environ(), "HOME="+b.home, "XDG_CONFIG_HOME="+b.home, "XDG_STATE_HOME="+b.home)
+	return l
+}
+
+// listen starts a command that says on standard error where it listens.
+func (b *bench) listen(name string, args ...string) (*httpLane, error) {
+	l := b.httpLane(name, args...)
 	stderr, err := l.cmd.StderrPipe()
 	if err != nil {
 		return nil, err
@@ -323,13 +328,6 @@ func (b *bench) httpLanes() (lanes []*httpLane, err error) {
 		}
 	}()
 	plain := newCall(1<<10, "")
-	numbered := func(request []byte) func(int) []byte {
-		return func(id int) []byte {
-			body := bytes.Clone(request)
-			strconv.AppendInt(body[:len(callBegin)], int64(id), 10)
-			return body
-		}
-	}
 	run := func(server ...string) []string {
 		return append([]string{b.guard, "run", "--preset", "boundary", "--listen", "127.0.0.1:0", "--max-sessions", strconv.Itoa(loadClients + 1), "--root", b.root, "--log", filepath.Join(b.dir, "log")}, server...)
 	}
@@ -398,13 +396,6 @@ func overHTTP(b *bench) ([]result, error) {
 		}
 		slices.Reverse(order)
 	}
-	scaled := func(values []float64, by float64) []float64 {
-		out := make([]float64, len(values))
-		for i, v := range values {
-			out[i] = v * by
-		}
-		return out
-	}
 	var results []result
 	named := map[string]*httpLane{}
 	for _, l := range lanes {
@@ -438,6 +429,15 @@ func overHTTP(b *bench) ([]result, error) {
 		results = append(results, p50, p99, rate)
 	}
 	return results, nil
+}
+
+// numbered makes a call with an id.
+func numbered(request []byte) func(int) []byte {
+	return func(id int) []byte {
+		body := bytes.Clone(request)
+		strconv.AppendInt(body[:len(callBegin)], int64(id), 10)
+		return body
+	}
 }
 
 // httpSessions measures the memory of many idle sessions, each with a stream to its client.

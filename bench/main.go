@@ -3,7 +3,8 @@
 //	cd bench && go run . [--json] [case…]
 //
 // Cases are 1kb and 1mb (round trips through real processes), scan (one strict scan of a message), memory and start of the
-// guard; bridge of calls between a client and a server of different eras; http and http-sessions of clients over HTTP; confine, confine-npx (which needs npm's registry), confine-peer and
+// guard; bridge of calls between a client and a server of different eras; http, http-peer (against mcp-proxy,
+// which .ci/peers installs) and http-sessions of clients over HTTP; confine, confine-npx (which needs npm's registry), confine-peer and
 // confine-attempts (which need srt) of confined servers; npm-shim of the npm package (with what .ci/peers installs); doctor of a home with every client in it; log-index of a long log; ui (which needs chromium) of the local page; and of the filesystem server
 // fs-start, fs-memory and fs-calls (against the reference server, which .ci/peers
 // installs), fs-million (against fd), fs-content (against ripgrep) and fs-open. None named means all. It builds the guard from the module around it. A budget is a ratio to a peer where there is one: a time
@@ -64,6 +65,7 @@ var cases = []benchCase{
 	{"npm-shim", "start by the npm package, against Node alone", npmShim},
 	{"http", "calls of 1 KB over HTTP, on loopback", overHTTP},
 	{"bridge", "calls of 1 KB between eras, all processes on one CPU", bridgeCase},
+	{"http-peer", "calls of 1 KB over HTTP to a server on stdio, against mcp-proxy", httpPeer},
 	{"http-sessions", "memory of sessions over HTTP", httpSessions},
 	{"doctor", "configurations of every client at once", doctorHome},
 	{"ui", "the local page, beside 20 guards and a long log", ui},

@@ -77,18 +77,17 @@ func (e echoer) serve(in io.Reader, out io.Writer) error {
 	}
 }
 
-// answer appends the answer to a message, if there is one.
+// answer appends the answer to a message, if there is one. Members may stand in any order.
 func (e echoer) answer(to, line []byte) []byte {
-	_, rest, isRequest := bytes.Cut(line, []byte(`"id":`))
-	if !isRequest {
+	id := idOf(line)
+	if id == "" {
 		return to
 	}
-	id, rest, _ := bytes.Cut(rest, []byte(","))
 	to = append(append(to, callBegin...), id...)
-	if bytes.HasPrefix(rest, []byte(`"method":"`+e.method+`"`)) {
+	if bytes.Contains(line, []byte(`"method":"`+e.method+`"`)) {
 		return append(append(to, e.hello...), '\n')
 	}
-	_, text, _ := bytes.Cut(rest, []byte(callText))
+	_, text, _ := bytes.Cut(line, []byte(callText))
 	text = text[:max(bytes.Index(text, []byte(`"}`)), 0)] // which stands nowhere in the texts of this program
 	return append(append(append(to, e.begin...), text...), textEnd...)
 }
