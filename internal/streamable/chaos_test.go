@@ -92,10 +92,12 @@ func (w *way) Write(b []byte) (int, error) {
 	w.d.n += len(b)
 	cut := !gone && f.cut >= 0 && n+len(b) > f.cut
 	w.d.gone = gone || cut
+	var late time.Duration
 	if f.late != nil {
-		time.Sleep(time.Duration(f.late.IntN(300)) * time.Millisecond)
+		late = time.Duration(f.late.IntN(300)) * time.Millisecond
 	}
 	w.d.mu.Unlock()
+	time.Sleep(late) // not with the lock, for which nobody waits in the time of the bubble
 	if cut {
 		w.Conn.Write(b[:max(0, f.cut-n)])
 		w.Conn.Close()

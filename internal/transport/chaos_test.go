@@ -44,11 +44,11 @@ type faulty struct {
 }
 
 func (w *faulty) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.f.late != nil {
+	if w.f.late != nil { // one goroutine at a time writes
 		time.Sleep(time.Duration(w.f.late.IntN(500)) * time.Millisecond)
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.rest = append(w.rest, b...)
 	for {
 		i := bytes.IndexByte(w.rest, '\n')
