@@ -168,11 +168,13 @@ func (p *page) calm() {
 	}
 }
 
-// theme shows the page in a theme, and in a window so wide.
+// theme shows the page in a theme, and in a window so wide. Nothing moves, so that no colour is looked at on its way to another.
 func (p *page) theme(scheme string, width int64) {
 	p.t.Helper()
 	p.do(chromedp.EmulateViewport(width, 800))
-	command(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+	command(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+	}})
 }
 
 // axe is what a test of accessibility finds, by rule.

@@ -166,6 +166,7 @@ func TestRootsOnThePage(t *testing.T) {
 	p.button("Back")
 	p.button("See what changes")
 	p.button("Save")
+	p.shows("Saved.")
 	p.shows("For notes alone")
 	p.button("Remove first")
 	p.button("Save")
