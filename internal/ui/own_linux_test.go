@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -72,4 +73,16 @@ func TestOtherUsersAreRefused(t *testing.T) {
 	if n, err := visit(0); n <= 0 || err != nil {
 		t.Errorf("our user got %d bytes, %v", n, err)
 	}
+}
+
+// FuzzUserOf reads tables that no kernel writes: it finds nobody in them, or who stands there.
+func FuzzUserOf(f *testing.F) {
+	f.Add(table4)
+	f.Add("sl\n 0: 0100007F:C350 0100007F:1F90 01 0:0 0:0 0 x\n")
+	f.Fuzz(func(t *testing.T, table string) {
+		uid, err := userOf(strings.NewReader(table), netip.MustParseAddrPort("127.0.0.1:50000"), netip.MustParseAddrPort("127.0.0.1:8080"))
+		if err == nil && !strings.Contains(table, strconv.Itoa(uid)) {
+			t.Errorf("user %d is not in %q", uid, table)
+		}
+	})
 }
