@@ -30,7 +30,7 @@ const (
 	maxPath   = 4096    // bytes; of a record it cannot have more
 	maxKnown  = 200_000 // paths and words that are held in memory
 	tailBytes = 96      // enough for a record's own hash
-	manyLeft  = 50_000  // paths of no record that is there, before they are cleared away
+	manyLeft  = 20_000  // paths of no record that is there, before they are cleared away
 	manyTaken = 20_000  // records that were taken in, before memory is given back
 )
 
@@ -250,10 +250,11 @@ func (f *follower) look(ctx context.Context, x *Index, changed func()) error {
 			grown = append(grown, &file{name: name, size: size, stamp: stamp})
 			continue
 		case suspect[name], size < k.done, size == k.size && stamp != k.stamp, size != k.size && !k.goesOn(x.dir):
-			if err := f.forget(k); err != nil {
+			if done, err := f.forget(k); err != nil {
 				return err
+			} else if done {
+				grown = append(grown, &file{name: name, size: size, stamp: stamp})
 			}
-			grown = append(grown, &file{name: name, size: size, stamp: stamp})
 		case size != k.size:
 			state.Done += k.done
 			k.size, k.stamp = size, stamp
@@ -264,10 +265,11 @@ func (f *follower) look(ctx context.Context, x *Index, changed func()) error {
 	}
 	for name, k := range f.files {
 		if !there[name] {
-			if err := f.forget(k); err != nil {
+			if done, err := f.forget(k); err != nil {
 				return err
+			} else if done {
+				changed()
 			}
-			changed()
 		}
 	}
 	x.setState(state)
@@ -333,20 +335,38 @@ func readFile(s *statement) *file {
 	}
 }
 
-// forget takes a file out of the index.
-func (f *follower) forget(k *file) (err error) {
+// forget takes a file out of the index, unless another process has gone on with it, or was faster: then the next look is for that.
+func (f *follower) forget(k *file) (done bool, err error) {
 	end, err := f.c.begin()
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer end(&err)
-	sql := fmt.Sprintf("DELETE FROM entry WHERE key BETWEEN %d AND %d AND file = %d", k.first, k.last, k.id)
-	if err := f.c.exec(sql); err != nil {
-		return err
+	now, err := f.get(k.name)
+	if err != nil || now == nil || now.id != k.id || now.done != k.done || now.size != k.size || now.stamp != k.stamp {
+		f.seen = -1
+		return false, err
+	}
+	for _, sql := range []string{
+		fmt.Sprintf("DELETE FROM entry WHERE key BETWEEN %d AND %d AND file = %d", now.first, now.last, now.id),
+		fmt.Sprintf("DELETE FROM file WHERE id = %d", now.id),
+	} {
+		if err := f.c.exec(sql); err != nil {
+			return false, err
+		}
 	}
 	f.gone = true
 	delete(f.files, k.name)
-	return f.c.exec(fmt.Sprintf("DELETE FROM file WHERE id = %d", k.id))
+	return true, nil
+}
+
+// get reads what the index has of a file; nil when that is nothing.
+func (f *follower) get(name string) (k *file, err error) {
+	f.getFile.bind(1, name)
+	if f.getFile.step() {
+		k = readFile(f.getFile)
+	}
+	return k, errors.Join(f.getFile.err, f.getFile.reset())
 }
 
 // tidy says when the index is to be built anew, because most of the paths in it are of records that are gone.
@@ -442,16 +462,15 @@ func (f *follower) batch(ctx context.Context, k *file, reader func(offset int64)
 
 // current makes k what the index has of the file now, since another process may follow it too; or makes it known.
 func (f *follower) current(k *file) error {
-	f.getFile.bind(1, k.name)
-	if f.getFile.step() {
-		size, stamp := k.size, k.stamp
-		*k = *readFile(f.getFile)
-		k.size, k.stamp = max(k.size, size), stamp
-		f.files[k.name] = k
-		return f.getFile.reset()
-	}
-	if err := f.getFile.reset(); err != nil {
+	now, err := f.get(k.name)
+	if err != nil {
 		return err
+	}
+	if now != nil {
+		now.size, now.stamp = k.size, k.stamp
+		*k = *now
+		f.files[k.name] = k
+		return nil
 	}
 	s, err := f.c.query("INSERT INTO file (name, done, size, stamp, tail, clock, first, last, ended) VALUES (?, 0, 0, 0, x'', 0, 0, 0, 0)")
 	if err != nil {
@@ -467,9 +486,10 @@ func (f *follower) current(k *file) error {
 	return nil
 }
 
-// save writes how far the file was read.
+// save writes how far the file was read. Size and time of change are those of one look before that: only together they tell a file that
+// was changed in place from one that has grown.
 func (f *follower) save(k *file, done int64) error {
-	k.done, k.size = done, max(k.size, done)
+	k.done = done
 	s := f.setFile
 	s.bind(1, k.done)
 	s.bind(2, k.size)

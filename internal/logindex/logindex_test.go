@@ -320,6 +320,7 @@ func TestTidy(t *testing.T) {
 	f.append(kept, call("000002", "r", calllog.Deny, "/x"))
 	l.Close(0, "")
 	f.update()
+	f.reopen() // which puts all of it into one file
 	before, err := os.Stat(f.path)
 	if err != nil {
 		t.Fatal(err)
