@@ -544,6 +544,9 @@ func (r *running) widen(dir string) string {
 // stdio returns what serves the client on standard input and output.
 func (r *running) stdio(h exchange.Handler) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
+		// Two reads wait nearly always. Where they have all processors of the runtime, a watch looks every 20 µs whether one is to be
+		// taken away, in the time of what is passed on.
+		runtime.GOMAXPROCS(max(4, runtime.GOMAXPROCS(0)))
 		return transport.ServeStdio(ctx, r.app.in, r.app.out, h, transport.StdioOptions{Report: r.report})
 	}
 }

@@ -154,7 +154,7 @@ func runSearchContent(c *call) (answer, error) {
 	if err := c.slot.take(c.ctx, c.slots.walks); err != nil {
 		return answer{}, err
 	}
-	workers := runtime.GOMAXPROCS(0)
+	workers := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
 	s.buffers = make(chan *searchBuffer, workers)
 	for range workers {
 		s.buffers <- nil // made when it is first used
