@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 What is deprecated is still spoken, and is what these tests are about.
+
 package peers
 
 import (
