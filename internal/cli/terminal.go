@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gdamore/tcell/v3"
+	"github.com/gdamore/tcell/v3/color"
 )
 
 // A view is shown on the whole screen of a terminal. It is used by one goroutine.
@@ -22,7 +23,7 @@ type view interface {
 // styles are those of a line, by what begins it for a terminal; endStyle ends it.
 var styles = map[string]tcell.Style{
 	"\x1b[1m": tcell.StyleDefault.Bold(true), "\x1b[2m": tcell.StyleDefault.Dim(true),
-	"\x1b[31m": tcell.StyleDefault.Foreground(tcell.ColorMaroon), "\x1b[32m": tcell.StyleDefault.Foreground(tcell.ColorGreen),
+	"\x1b[31m": tcell.StyleDefault.Foreground(color.Maroon), "\x1b[32m": tcell.StyleDefault.Foreground(color.Green),
 }
 
 const endStyle = "\x1b[0m"
