@@ -14,14 +14,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/rootbound/rootbound/internal/transport"
+	"github.com/rootbound/rootbound/internal/wire"
 )
 
 // peers are what this program is instead of a benchmark, by its first argument: the server behind every chain, and what
 // stands in the guard's place. What follows is the command behind them.
 var peers = map[string]func(args []string) error{
 	"echo":          func([]string) error { return echo(os.Stdin, os.Stdout) },
-	"copy":          func(args []string) error { return copyLines(args, false) },
-	"copy-blocking": func(args []string) error { return copyLines(args, true) },
+	"copy":          func(args []string) error { return copyLines(args, false, nil) },
+	"copy-blocking": func(args []string) error { return copyLines(args, true, nil) },
+	"copy-logged":   copyLogged,
 	"go-sdk":        proxy,
 	"edges":         edges,
 
@@ -100,7 +102,7 @@ func eof(err error) error {
 }
 
 // copyLines is the least that can stand between: it starts the command and copies lines both ways.
-func copyLines(args []string, blocking bool) error {
+func copyLines(args []string, blocking bool, look func(line []byte, requests bool) error) error {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stderr = os.Stderr
 	in, out, err := childPipes(cmd, blocking)
@@ -108,10 +110,36 @@ func copyLines(args []string, blocking bool) error {
 		return err
 	}
 	go func() {
-		copyTo(in, os.Stdin)
+		copyTo(in, os.Stdin, func(line []byte) error { return looked(look, line, true) })
 		in.Close()
 	}()
-	return errors.Join(copyTo(os.Stdout, out), cmd.Wait())
+	return errors.Join(copyTo(os.Stdout, out, func(line []byte) error { return looked(look, line, false) }), cmd.Wait())
+}
+
+func looked(look func(line []byte, requests bool) error, line []byte, requests bool) error {
+	if look == nil {
+		return nil
+	}
+	return look(line, requests)
+}
+
+// copyLogged is the least that a guard with a log can be: the copier, a strict scan of each line, and one write to a file for each
+// request, of as many bytes as the guard's records have.
+func copyLogged(args []string) error {
+	manyAtOnce()
+	log, err := os.OpenFile(args[0], os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	record := bytes.Repeat([]byte("x"), 900)
+	return copyLines(args[1:], true, func(line []byte, requests bool) error {
+		_, err := wire.Scan(bytes.Clone(bytes.TrimSuffix(line, []byte("\n"))), wire.Strict)
+		if err == nil && requests {
+			_, err = log.Write(record)
+		}
+		return err
+	})
 }
 
 // childPipes starts cmd with pipes to its standard input and output: Go's own, or blocking ones.
@@ -140,13 +168,16 @@ func childPipes(cmd *exec.Cmd, blocking bool) (in io.WriteCloser, out io.Reader,
 	return inW, outR, err
 }
 
-func copyTo(w io.Writer, from io.Reader) error {
+func copyTo(w io.Writer, from io.Reader, look func(line []byte) error) error {
 	r := bufio.NewReaderSize(from, 64<<10)
 	var line []byte
 	for {
 		var err error
 		if line, err = readLine(r, line[:0]); err != nil {
 			return eof(err)
+		}
+		if err := look(line); err != nil {
+			return err
 		}
 		if _, err := w.Write(line); err != nil {
 			return err
