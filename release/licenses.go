@@ -39,13 +39,16 @@ var kinds = []struct {
 	{"BSD-2-Clause", []string{"redistribution and use in source and binary forms"}, "be used to endorse or promote products"},
 }
 
-// choices are modules that let their user choose between licenses of which we take one.
-var choices = map[string]string{
+// judged are modules in whose texts there is a license that may not be in a program of ours, and why it is none of what is in
+// the program.
+var judged = map[string]string{
 	"kernel.org/pub/linux/libs/security/libcap/psx": "its license is BSD or GPL, as the user likes",
+	"modernc.org/sqlite":                            "its list of others has the MPL for a module that is linked into no program",
 }
 
 var (
 	licenseFile = regexp.MustCompile(`(?i)^(LICEN[CS]E|COPYING|NOTICE|PATENTS)([._-].*)?$`)
+	ofOthers    = regexp.MustCompile(`(?i)3RD-PARTY|THIRD-PARTY`) // what a module has of others, whose licenses are not its own
 	copyleft    = regexp.MustCompile(`gnu (lesser |library |affero )?general public license|mozilla public license`)
 	blanks      = regexp.MustCompile(`[\s*#/]+`)
 )
@@ -148,8 +151,11 @@ func (d *dependency) judge() error {
 	slices.SortFunc(d.texts, func(a, b licenseText) int { return cmp.Compare(a.name, b.name) })
 	for _, t := range d.texts {
 		ids, other := classify(t.text)
-		if other && choices[d.path] == "" {
+		if other && judged[d.path] == "" {
 			return fmt.Errorf("reading the licenses of %s: %s is one that may not be in a program of ours", d.path, t.name)
+		}
+		if ofOthers.MatchString(t.name) {
+			continue
 		}
 		for _, id := range ids {
 			if !slices.Contains(d.licenses, id) {

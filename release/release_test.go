@@ -444,6 +444,13 @@ func TestLicenses(t *testing.T) {
 			t.Errorf("classify(%q) = %s, want %s", text, got, want)
 		}
 	}
+	mixed := &dependency{path: "example.test/mixed", texts: []licenseText{
+		{"LICENSE", []byte("Permission is hereby granted, free of charge, to any person obtaining a copy")},
+		{"LICENSE-3RD-PARTY.md", []byte("Apache License\nVersion 2.0")},
+	}}
+	if err := mixed.judge(); err != nil || fmt.Sprint(mixed.licenses) != "[MIT]" {
+		t.Errorf("a module with texts of others has %v, %v", mixed.licenses, err)
+	}
 	for want, d := range map[string]*dependency{
 		"none is known":           {path: "example.test/secret", texts: []licenseText{{"LICENSE", []byte("All rights reserved.")}}},
 		"may not be in a program": {path: "example.test/free", texts: []licenseText{{"COPYING", []byte("GNU General Public License")}}},
