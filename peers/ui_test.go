@@ -489,3 +489,31 @@ func TestTenThousandQuestions(t *testing.T) {
 	}
 	p.calm()
 }
+
+// TestLikeQuestionsTogether answers several at once, each for itself.
+func TestLikeQuestionsTogether(t *testing.T) {
+	h := newHome(t, askForWrites)
+	dir := workspace(t)
+	s := h.connect("fs", "--ask", "always", "--root", dir)
+	p := h.open()
+	p.shows("tester")
+	var calls []*calling
+	for i := range 3 {
+		calls = append(calls, h.call(s, "write_file", map[string]any{"path": filepath.Join(dir, fmt.Sprintf("%d.txt", i)), "content": "x"}))
+	}
+	p.do(chromedp.Navigate(p.at + "/#/questions"))
+	p.shows("Select all 3 like this")
+	p.do(chromedp.Click(`//button[contains(text(), "Select all 3")]`))
+	p.shows("3 questions selected")
+	p.looks("batch")
+	p.press("2")
+	for i, c := range calls {
+		got := c.text()
+		text, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("%d.txt", i)))
+		if c.res.IsError || err != nil || string(text) != "x" {
+			t.Errorf("the model reads %q, and the file has %q, %v", got, text, err)
+		}
+	}
+	p.shows("Nothing waits for you")
+	p.calm()
+}
