@@ -22,6 +22,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
+// endChromium ends the browser of this run, after the last test.
+var endChromium = func() {}
+
 // chromium is the browser of this run; it is started when it is first needed.
 var chromium = sync.OnceValues(func() (context.Context, error) {
 	if !slices.ContainsFunc([]string{"chromium", "chromium-browser", "google-chrome"}, func(name string) bool {
@@ -30,10 +33,13 @@ var chromium = sync.OnceValues(func() (context.Context, error) {
 	}) {
 		return nil, errors.New("there is no chromium")
 	}
-	// It ends with this process: nobody else knows when the last test was.
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-dev-shm-usage", true))
-	allocator, _ := chromedp.NewExecAllocator(context.Background(), options...)
+	allocator, end := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, _ := chromedp.NewContext(allocator)
+	endChromium = func() {
+		chromedp.Cancel(ctx) // and takes its files away
+		end()
+	}
 	return ctx, chromedp.Do(ctx)
 })
 

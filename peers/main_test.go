@@ -54,6 +54,7 @@ func tests(m *testing.M) int {
 		return nil
 	})
 	mcpgo = filepath.Join(dir, "mcpgo")
+	defer func() { endChromium() }()
 	return m.Run()
 }
 
