@@ -301,7 +301,7 @@ func TestReleased(t *testing.T) {
 	// Each of those who share a view is told, and the first of them that he is.
 	for i, want := range []bool{true, false} {
 		got, now, first := p.Look(0)
-		if len(got) != 1 || got[0].Name != "a" || now != 1 || first != want {
+		if len(got) != 1 || got[0].Name != "a" || got[0].Text != nil || now != 1 || first != want {
 			t.Errorf("released at look %d: %v, %d in all, the first %v", i, got, now, first)
 		}
 	}

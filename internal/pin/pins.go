@@ -66,7 +66,7 @@ type Pins struct {
 	held    map[string]Sight // what is not to be used now
 	local   map[string]bool  // pinned here alone, since it could not be written
 
-	released []Definition // what was held and is not any more, in order
+	released []Definition // what was held and is not any more, in order, without its text: this only grows
 	told     int          // how many of them somebody was told of
 }
 
@@ -114,8 +114,8 @@ func (p *Pins) Held(kind Kind, name string) (Sight, bool) {
 // unreadable is why everything is held when the files cannot be read.
 const unreadable = "the pins cannot be read"
 
-// Look looks at the files when they changed, and returns what was released behind the since-th release, how many there were now,
-// and whether nobody was told of the last one before: several guards may share a view, and each tells its own clients.
+// Look looks at the files when they changed, and returns what was released behind the since-th release, by kind and name, how many
+// there were now, and whether nobody was told of the last one before: several guards may share a view, and each tells its own clients.
 func (p *Pins) Look(since int) (released []Definition, now int, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,7 +145,7 @@ func (p *Pins) look() {
 	p.take(c, err)
 	for key, s := range was {
 		if _, held := p.held[key]; !held {
-			p.released = append(p.released, s.Definition)
+			p.released = append(p.released, Definition{Kind: s.Kind, Name: s.Name})
 		}
 	}
 }
