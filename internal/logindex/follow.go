@@ -49,26 +49,32 @@ func (x *Index) State() State {
 }
 
 // Follow updates the index until ctx is done, and calls changed after each batch of new records. An error of one update is said
-// once and tried again.
+// once and tried again, ever less often.
 func (x *Index) Follow(ctx context.Context, changed func()) {
 	var said string
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
+	failed := 0
 	for {
 		err := x.update(ctx, changed)
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil && err.Error() != said {
+		if err == nil {
+			failed = 0
+		} else if failed++; err.Error() != said {
 			said = err.Error()
 			x.note(said)
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-time.After(lookAfter(failed)):
 		}
 	}
+}
+
+// lookAfter is when Follow looks again after so many errors in a row: what was read for a disk that is full is read for nothing.
+func lookAfter(failed int) time.Duration {
+	return min(lookEvery<<min(failed, 16), restEvery)
 }
 
 // Update takes into the index what the log has now. Several may run at once, in several processes.

@@ -130,6 +130,9 @@ func (x *Index) Close() error {
 
 // open connects to the database, which it makes where it is missing.
 func (x *Index) open() (*conn, error) {
+	if err := x.plain(); err != nil {
+		return nil, err
+	}
 	f, err := os.OpenFile(x.path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -155,6 +158,25 @@ func (x *Index) open() (*conn, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// suffixes are those of the database's files.
+var suffixes = [...]string{"", "-wal", "-shm", "-journal"}
+
+// plain sees whether what is in the place of the database is an ordinary file, or nothing. SQLite would write through a link into
+// what is somebody else's, and a pipe or a device is no index.
+func (x *Index) plain() error {
+	for _, suffix := range suffixes {
+		info, err := os.Lstat(x.path + suffix)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return err
+		case !info.Mode().IsRegular():
+			return fmt.Errorf("%q: %w", x.path+suffix, errKind)
+		}
+	}
+	return nil
 }
 
 // prepare makes the tables where there are none, and sees whether those that are there are ours.
@@ -192,7 +214,10 @@ func ours(c *database) error {
 	return nil
 }
 
-var errVersion = errors.New("it is of another version")
+var (
+	errVersion = errors.New("it is of another version")
+	errKind    = errors.New("it is no ordinary file")
+)
 
 // close closes the connection, whatever it was doing.
 func (c *conn) close() {
@@ -209,7 +234,7 @@ func (x *Index) rebuild(why error) error {
 		c.close()
 	}
 	x.idle, x.suspect = nil, map[string]bool{}
-	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+	for _, suffix := range suffixes {
 		if err := os.Remove(x.path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%v, and is not replaced: %w", why, err)
 		}
@@ -284,6 +309,6 @@ func (x *Index) give(c *conn, err error) {
 
 // current reports whether the database of c still is the one at the index's place: another process may have thrown it away.
 func (x *Index) current(c *conn) bool {
-	info, err := os.Stat(x.path)
+	info, err := os.Lstat(x.path)
 	return err == nil && os.SameFile(info, c.info)
 }

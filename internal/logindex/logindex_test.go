@@ -522,3 +522,12 @@ func FuzzQuery(f *testing.F) {
 		}
 	})
 }
+
+// TestLookAfter: a disk that stays full does not keep the machine busy.
+func TestLookAfter(t *testing.T) {
+	for failed, want := range map[int]time.Duration{0: lookEvery, 1: 2 * lookEvery, 3: 8 * lookEvery, 7: restEvery, 1 << 30: restEvery} {
+		if got := lookAfter(failed); got != want {
+			t.Errorf("after %d errors it looks after %v, want %v", failed, got, want)
+		}
+	}
+}

@@ -208,5 +208,5 @@ func isDamage(err error) bool {
 			return true
 		}
 	}
-	return errors.Is(err, errVersion) || errors.Is(err, errPanic)
+	return errors.Is(err, errVersion) || errors.Is(err, errKind) || errors.Is(err, errPanic)
 }
