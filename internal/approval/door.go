@@ -15,6 +15,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,6 +29,8 @@ const (
 	maxRequest = 2 << 20
 	// maxState is how much of arguments and diffs is sent with a list of questions.
 	maxState = 4 << 20
+	// maxResponse is the longest that a guard says, in bytes: a question with its arguments and its diff.
+	maxResponse = 128 << 20
 	// maxVisitors is how many connections there are at once.
 	maxVisitors = 64
 	// patience is how long a visitor may take to say what it wants, and to read what it gets.
@@ -542,7 +545,42 @@ func (c card) left(path string, err error) {
 	}
 }
 
-func (g Guard) ask(ctx context.Context, r request) (net.Conn, *json.Decoder, error) {
+// responses are what a guard says, one after another.
+type responses struct {
+	d *json.Decoder
+	r *bounded
+}
+
+// bounded reads so many bytes, and then no more: what says that it is a guard may never end.
+type bounded struct {
+	r    io.Reader
+	left int
+}
+
+// errEndless is what a guard said that did not end.
+var errEndless = fmt.Errorf("it is longer than %d bytes", maxResponse)
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errEndless
+	}
+	n, err := b.r.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
+
+func responsesOf(r io.Reader) *responses {
+	b := &bounded{r: r}
+	return &responses{json.NewDecoder(b), b}
+}
+
+func (in *responses) next() (out response, err error) {
+	in.r.left = maxResponse
+	err = in.d.Decode(&out)
+	return out, err
+}
+
+func (g Guard) ask(ctx context.Context, r request) (net.Conn, *responses, error) {
 	c, err := dial(ctx, g.socket)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reaching the guard of %q (process %d): %w", g.Server, g.PID, err)
@@ -551,14 +589,13 @@ func (g Guard) ask(ctx context.Context, r request) (net.Conn, *json.Decoder, err
 	c.SetDeadline(time.Now().Add(patience))
 	if err := encoder(c).Encode(r); err != nil {
 		// It may have refused before it read anything, and said why.
-		var out response
-		if json.NewDecoder(c).Decode(&out) == nil && out.Error != "" {
+		if out, e := responsesOf(c).next(); e == nil && out.Error != "" {
 			err = &SaidError{g.Server, out.Error}
 		}
 		c.Close()
 		return nil, nil, fmt.Errorf("asking the guard of %q: %w", g.Server, err)
 	}
-	return c, json.NewDecoder(c), nil
+	return c, responsesOf(c), nil
 }
 
 // SaidError is what a guard said in the place of what it was asked for.
@@ -578,9 +615,11 @@ func (g Guard) do(ctx context.Context, r request) (response, error) {
 	return g.read(in)
 }
 
-func (g Guard) read(in *json.Decoder) (response, error) {
-	var out response
-	switch err := in.Decode(&out); {
+func (g Guard) read(in *responses) (response, error) {
+	out, err := in.next()
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return out, fmt.Errorf("asking the guard of %q: process %d does not answer: it hangs, or is stopped", g.Server, g.PID)
 	case err != nil:
 		return out, fmt.Errorf("reading what the guard of %q says: %w", g.Server, err)
 	case out.Error == ErrNoQuestion.Error():
@@ -666,18 +705,22 @@ func Pause(ctx context.Context, dir, server string, paused bool) ([]Guard, error
 		return nil, fmt.Errorf("saying what is paused: %w", err)
 	}
 	all, err := Find(dir)
-	var told []Guard
-	for _, g := range all {
-		if server != "" && g.Server != server {
-			continue
-		}
-		if _, e := g.do(ctx, request{Do: "look"}); e != nil {
-			err = errors.Join(err, e)
-			continue
-		}
-		told = append(told, g)
+	if server != "" {
+		all = slices.DeleteFunc(all, func(g Guard) bool { return g.Server != server })
 	}
-	return told, err
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, g := range all { // one that hangs holds up no other
+		wg.Go(func() { _, errs[i] = g.do(ctx, request{Do: "look"}) })
+	}
+	wg.Wait()
+	var told []Guard
+	for i, g := range all {
+		if errs[i] == nil {
+			told = append(told, g)
+		}
+	}
+	return told, errors.Join(err, errors.Join(errs...))
 }
 
 // Paused says what is paused: all, or these servers.

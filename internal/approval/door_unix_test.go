@@ -5,6 +5,7 @@ package approval
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -467,5 +468,86 @@ func TestALongListIsShort(t *testing.T) {
 	}
 	if _, err := guards[0].Question(t.Context(), "c9", nil); err != ErrNoQuestion {
 		t.Errorf("one that is not there: %v", err)
+	}
+}
+
+// liar puts what is no guard among the guards: it gets a request, and says what it likes until nobody listens.
+func liar(t *testing.T, dir, server string, say func(net.Conn)) {
+	t.Helper()
+	l, err := net.Listen("unix", filepath.Join(dir, server+".sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	text, err := json.Marshal(card{Server: server, PID: 4711, Socket: l.Addr().String()})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, server+".json"), text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				if b := make([]byte, 1); read(c, b) {
+					say(c)
+				}
+			}()
+		}
+	}()
+}
+
+func read(c net.Conn, b []byte) bool {
+	n, err := c.Read(b)
+	return n > 0 && err == nil
+}
+
+// What never ends is not read into memory for ever.
+func TestAGuardThatNeverEnds(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	open(t, dir, "files")
+	said := make(chan int, 1)
+	liar(t, dir, "liar", func(c net.Conn) {
+		n, _ := c.Write([]byte(`{"state":{"questions":[{"id":"`))
+		for text := make([]byte, 1<<20); ; {
+			m, err := c.Write(text[:copy(text, strings.Repeat("a", len(text)))])
+			if n += m; err != nil {
+				said <- n
+				return
+			}
+		}
+	})
+	guards, err := Find(dir)
+	if err != nil || len(guards) != 2 {
+		t.Fatalf("%v, %v", guards, err)
+	}
+	if _, err := guards[1].State(t.Context()); !errors.Is(err, errEndless) {
+		t.Error(err)
+	}
+	if n := <-said; n > maxResponse+(8<<20) {
+		t.Errorf("%d bytes were read", n)
+	}
+	if _, err := guards[0].State(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A guard that hangs holds no other up that is to be paused, and is named.
+func TestAGuardThatHangs(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	hang := make(chan bool)
+	t.Cleanup(func() { close(hang) })
+	open(t, dir, "zfiles")
+	for i := range 3 {
+		liar(t, dir, fmt.Sprintf("hangs%d", i), func(net.Conn) { <-hang })
+	}
+	told, err := Pause(t.Context(), dir, "", true)
+	if len(told) != 1 || told[0].Server != "zfiles" || err == nil || strings.Count(err.Error(), "process 4711 does not answer") != 3 {
+		t.Errorf("%v, %v", told, err)
 	}
 }

@@ -187,7 +187,7 @@ func (b *Board) Count(at time.Time, c Counts, refused *Refusal) {
 	n := at.UnixNano() / int64(slotTime)
 	b.mu.Lock()
 	b.total.add(c)
-	s := &b.slots[n%slots]
+	s := &b.slots[((n%slots)+slots)%slots] // a clock may be before 1970
 	if s.n != n {
 		*s = slot{n: n}
 	}

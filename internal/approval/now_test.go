@@ -38,6 +38,9 @@ func TestCountsOfAMinute(t *testing.T) {
 	now = now.Add(-2 * time.Hour) // the clock was set back
 	b.Count(now, Counts{Allowed: 1}, nil)
 	want(Counts{Allowed: 1}, Counts{Allowed: 2, Approved: 1, Denied: 1}, time.Minute)
+	now = time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC) // or never set
+	b.Count(now, Counts{Allowed: 1}, nil)
+	want(Counts{Allowed: 1}, Counts{Allowed: 3, Approved: 1, Denied: 1}, time.Minute)
 
 	var none *Board
 	none.Count(now, Counts{Allowed: 1}, nil)
