@@ -66,7 +66,8 @@ func (h hosts) check(r *http.Request) error {
 		if err != nil || u.Host != r.Host || !h.allows(u.Hostname()) {
 			return fmt.Errorf("this server does not go by the host %.100q; name it with --allow-host", r.Host)
 		}
-		h.last.Store(&r.Host)
+		host := r.Host // and not the request that it is of
+		h.last.Store(&host)
 	}
 	for _, origin := range r.Header["Origin"] {
 		u, err := url.Parse(origin)

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/wire"
@@ -276,6 +277,22 @@ func TestNamesOfThisServer(t *testing.T) {
 			t.Errorf("on %s, host %q: %v", tt.listen, tt.host, err)
 		}
 	}
+}
+
+// The host that was said last is kept, and not the request that said it, with all that hangs on that.
+func TestNoRequestIsKept(t *testing.T) {
+	h := newHosts(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, nil)
+	r := &http.Request{Host: "localhost"}
+	kept := weak.Make(r)
+	if err := h.check(r); err != nil {
+		t.Fatal(err)
+	}
+	r = nil
+	runtime.GC()
+	if kept.Value() != nil {
+		t.Error("the request is kept")
+	}
+	runtime.KeepAlive(h)
 }
 
 func TestToken(t *testing.T) {
