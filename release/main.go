@@ -89,7 +89,7 @@ type release struct {
 	made     map[string][]byte // what is written in the end, by name
 }
 
-// sums is the file with the sum of each other. A directory with it is one that we made.
+// sums is the file with the sum of each other. A directory with it, and with nothing that it does not list, is one that we made.
 const sums = "SHA256SUMS"
 
 // make makes the release in dir. Nothing is there before all is made.
@@ -140,11 +140,28 @@ func replaceable(dir string) error {
 	if errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0 {
 		return nil
 	}
-	if err == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == sums }) {
-		err = fmt.Errorf("there is something in it that is no release: remove it, or choose another with --out")
+	var listed []byte
+	if err == nil {
+		if listed, err = os.ReadFile(filepath.Join(dir, sums)); errors.Is(err, os.ErrNotExist) {
+			err = nil
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("looking at %q: %w", dir, err)
+	}
+	ours := map[string]bool{}
+	if len(listed) > 0 {
+		ours[sums] = true
+	}
+	for line := range strings.Lines(string(listed)) {
+		if _, name, ok := strings.Cut(strings.TrimSpace(line), "  "); ok {
+			ours[name] = true
+		}
+	}
+	for _, e := range entries {
+		if !ours[e.Name()] || !e.Type().IsRegular() {
+			return fmt.Errorf("looking at %q: there is something in it that is no release, %q: remove it, or choose another with --out", dir, e.Name())
+		}
 	}
 	return nil
 }

@@ -365,6 +365,15 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("a directory of somebody ends with %v", err)
 	}
 	read(t, mine, "thesis.txt")
+	for _, sum := range []string{"", "0  other.txt\n"} { // whoever checks a download has such a file, too
+		if err := os.WriteFile(filepath.Join(mine, sums), []byte(sum), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.make(mine); err == nil || !strings.Contains(err.Error(), "something in it that is no release") {
+			t.Errorf("a directory of somebody with sums ends with %v", err)
+		}
+		read(t, mine, "thesis.txt")
+	}
 
 	var errs bytes.Buffer
 	for _, args := range [][]string{{"--only", "plan9/amd64"}, {"extra"}, {"--what"}} {
@@ -384,7 +393,7 @@ func TestReplacement(t *testing.T) {
 		if err := replaceable(dir); err != nil {
 			t.Fatal(err)
 		}
-		if err := writeAll(dir, map[string][]byte{sums: []byte(name), name: nil}); err != nil {
+		if err := writeAll(dir, map[string][]byte{sums: []byte("0  " + name + "\n"), name: nil}); err != nil {
 			t.Fatal(err)
 		}
 	}
