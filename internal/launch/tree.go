@@ -95,6 +95,9 @@ type summer struct {
 // four more for each file, to learn that none of them is waited for by poll.
 func (s summer) sum(path string, b []byte) error {
 	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	for err == syscall.EINTR { // some file systems do that
+		fd, err = syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	}
 	if err != nil {
 		return &fs.PathError{Op: "open", Path: path, Err: err}
 	}
