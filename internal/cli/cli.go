@@ -78,8 +78,9 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	defer cancel(nil)
 	if len(args) > 0 && args[0] == tied {
 		args = args[1:]
+		wait := starter()
 		go func() {
-			waitForStarter()
+			wait()
 			cancel(errStarterGone)
 		}()
 	}

@@ -7,9 +7,11 @@ import (
 	"syscall"
 )
 
-// waitForStarter returns when the program that started this one is gone.
-func waitForStarter() {
+// starter takes the pipe over, of which nothing has a part that is started from now on, and returns what waits until the program
+// that started this one is gone.
+func starter() (wait func()) {
 	syscall.CloseOnExec(tiedTo)
 	syscall.SetNonblock(tiedTo, true) // so that the wait takes no thread
-	os.NewFile(tiedTo, "pipe").Read(make([]byte, 1))
+	pipe := os.NewFile(tiedTo, "pipe")
+	return func() { pipe.Read(make([]byte, 1)) }
 }

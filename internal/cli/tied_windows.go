@@ -2,5 +2,5 @@ package cli
 
 import "context"
 
-// waitForStarter never returns: on Windows, Node ends what it started with itself, by a job object.
-func waitForStarter() { <-context.Background().Done() }
+// starter returns what never returns: on Windows, Node ends what it started with itself, by a job object.
+func starter() (wait func()) { return func() { <-context.Background().Done() } }
