@@ -136,6 +136,8 @@ func waitingAt(key string, q *approval.Question) waitingValue {
 
 // tellPaused tells the page what is paused.
 func (u *UI) tellPaused() {
+	u.pausing.Lock() // or what was found out before is told last
+	defer u.pausing.Unlock()
 	all, servers, err := approval.Paused(u.o.Dir)
 	u.hub.set("paused", "", map[string]any{"all": all || err != nil, "servers": servers})
 }

@@ -173,8 +173,14 @@ func (u *UI) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer u.hub.leaves(s)
+	u.mu.Lock()
+	known := u.knows(r)
+	u.mu.Unlock()
+	if !known { // another browser was let in meanwhile, when this page was not yet one of those whose streams end then
+		refuse(w, errSession)
+		return
+	}
 	c := http.NewResponseController(w)
-	c.SetReadDeadline(time.Time{})
 	w.Header().Set("Content-Type", "text/event-stream")
 	ready := event{topic{kind: "ready"}, fmt.Appendf(nil, `{"version":%q}`, u.o.Version)}
 	tick := time.NewTicker(quiet)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -198,5 +199,21 @@ func TestOneTrialAtATime(t *testing.T) {
 	case <-ended:
 	default:
 		t.Error("the program ends before what it started")
+	}
+}
+
+// TestNoTrialBeginsAtTheEnd: a request that is still served when the program ends leaves nothing behind.
+func TestNoTrialBeginsAtTheEnd(t *testing.T) {
+	u := New(Options{
+		Configured: func() []Configured { return []Configured{{ID: "a"}} },
+		Verify:     func(context.Context, Trial) (*Tried, error) { t.Error("it begins"); return nil, nil },
+	})
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	endTrial(ctx, u)
+	r := httptest.NewRequest("POST", "/api/verify/start", strings.NewReader(`{"id":"a"}`))
+	r.Header.Set("Content-Type", "application/json")
+	if _, err := u.startTrial(r); err == nil {
+		t.Error("it is said to have begun")
 	}
 }

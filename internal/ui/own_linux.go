@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/netip"
 	"os"
@@ -27,8 +28,11 @@ func own(c net.Conn) error {
 		name = "/proc/net/tcp6"
 	}
 	f, err := os.Open(name)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
+	case err != nil: // no descriptors are left, or the like
+		return fmt.Errorf("it cannot be known whose it is: %w", err)
 	}
 	defer f.Close()
 	uid, err := userOf(f, there, here)
@@ -41,21 +45,33 @@ func own(c net.Conn) error {
 	return nil
 }
 
-// userOf finds the user of the end at from of a connection to to.
+// userOf finds the user of the end at from of a connection to to. An end that was closed
+// may be of user 0 in the table, whoever closed it.
 func userOf(table io.Reader, from, to netip.AddrPort) (int, error) {
 	a, b := kernelAddress(from), kernelAddress(to)
 	s := bufio.NewScanner(table)
 	for s.Scan() {
 		f := strings.Fields(s.Text()) // sl local_address rem_address st tx:rx tr:when retrnsmt uid …
-		if len(f) > 7 && strings.EqualFold(f[1], a) && strings.EqualFold(f[2], b) {
-			return strconv.Atoi(f[7])
+		if len(f) <= 7 || !strings.EqualFold(f[1], a) || !strings.EqualFold(f[2], b) {
+			continue
 		}
+		uid, err := strconv.Atoi(f[7])
+		if err == nil && uid == 0 && f[3] != established { // of an end that was closed many kernels say that it is root's
+			return 0, errLeft
+		}
+		return uid, err
 	}
 	if err := s.Err(); err != nil {
 		return 0, err
 	}
-	return 0, errors.New("it is gone already")
+	return 0, errLeft
 }
+
+// errLeft is why nobody is found.
+var errLeft = errors.New("it is gone already")
+
+// established is how the table writes that both ends are there.
+const established = "01"
 
 // kernelAddress is how the table writes an address: by words of the machine.
 func kernelAddress(at netip.AddrPort) string {

@@ -16,6 +16,8 @@ const table4 = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->wh
    0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 1 1 0000000000000000 100 0 0 10 0
    1: 0100007F:1F90 0100007F:C350 01 00000000:00000000 00:00000000 00000000  1000        0 2 1 0000000000000000 20 4 30 10 -1
    2: 0100007F:C350 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  1001        0 3 1 0000000000000000 20 4 30 10 -1
+   3: 0100007F:C351 0100007F:1F90 01 00000000:00000000 00:00000000 00000000     0        0 3 1 0000000000000000 20 4 30 10 -1
+   4: 0100007F:C352 0100007F:1F90 05 00000000:00000000 00:00000000 00000000     0        0 0 1 0000000000000000 20 4 30 10 -1
 `
 
 const table6 = `  sl  local_address                         remote_address                        st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
@@ -33,6 +35,12 @@ func TestUserOfAConnection(t *testing.T) {
 	}
 	if uid, err := userOf(strings.NewReader(table6), a6, b6); uid != 1002 || err != nil {
 		t.Errorf("the client is user %d, %v", uid, err)
+	}
+	if uid, err := userOf(strings.NewReader(table4), netip.MustParseAddrPort("127.0.0.1:50001"), b4); uid != 0 || err != nil {
+		t.Errorf("root is user %d, %v", uid, err)
+	}
+	if uid, err := userOf(strings.NewReader(table4), netip.MustParseAddrPort("127.0.0.1:50002"), b4); err == nil {
+		t.Errorf("an end that was closed, which anybody may have, is of user %d", uid)
 	}
 	if uid, err := userOf(strings.NewReader(table4), a4, netip.MustParseAddrPort("127.0.0.1:8081")); err == nil {
 		t.Errorf("a connection that is not there is of user %d", uid)

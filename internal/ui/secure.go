@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -30,12 +31,15 @@ func (u *UI) Handler() http.Handler {
 		h.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=(), usb=(), payment=()")
 		h.Set("Cache-Control", "no-store")
 		c := http.NewResponseController(w)
-		c.SetReadDeadline(time.Now().Add(patience))
+		if r.ContentLength != 0 { // else nothing is to come, and a time that ends while it is served would end its context
+			c.SetReadDeadline(time.Now().Add(patience))
+		}
 		c.SetWriteDeadline(time.Now().Add(patience))
 		u.mu.Lock()
 		host := u.host
 		u.mu.Unlock()
-		if host == "" || r.Host != host { // a name that was made to lead here
+		// A name that was made to lead here is none of ours. Port 80 is left out by browsers.
+		if host == "" || r.Host != host && r.Host+":80" != host {
 			refuse(w, problem{http.StatusMisdirectedRequest, "host", "this page has another address"})
 			return
 		}
@@ -115,18 +119,26 @@ func (u *UI) newTicket(r *http.Request) (any, error) {
 	return map[string]string{"href": in.Path + sep + "ticket=" + name}, nil
 }
 
+// errSession is why somebody is not let in.
+var errSession = problem{http.StatusUnauthorized, "session", "open the link that `rootbound ui` prints"}
+
+// knows reports whether a request has the session. The caller holds mu.
+func (u *UI) knows(r *http.Request) bool {
+	// Another port can set a cookie of the same name, for a longer path, which then comes first.
+	return slices.ContainsFunc(r.CookiesNamed(cookieName), func(c *http.Cookie) bool { return same(c.Value, u.session) })
+}
+
 // private lets in who has the session and its key, or instead of the key a ticket.
 func (u *UI) private(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		cookie, err := r.Cookie(cookieName)
 		u.mu.Lock()
-		ok := err == nil && same(cookie.Value, u.session)
+		ok := u.knows(r)
 		if ok && !same(r.Header.Get(keyHeader), u.key) {
 			ok = r.Method == http.MethodGet && u.admits(r)
 		}
 		u.mu.Unlock()
 		if !ok {
-			refuse(w, problem{http.StatusUnauthorized, "session", "open the link that `rootbound ui` prints"})
+			refuse(w, errSession)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -55,6 +55,8 @@ type UI struct {
 	history history
 	trials  trials
 
+	pausing sync.Mutex // held while it is found out and told what is paused
+
 	mu      sync.Mutex
 	host    string // by which browsers must call us; "" until it is served
 	token   string // of the link that is good; "" when it was used

@@ -51,6 +51,7 @@ type Tried struct {
 // trials are those of this run of the program. There is one at a time, since it takes the machine.
 type trials struct {
 	mu     sync.Mutex
+	over   bool                    // the program ends
 	stop   context.CancelCauseFunc // nil when none runs
 	done   chan struct{}           // closed when the last one has ended
 	number int
@@ -118,7 +119,10 @@ func (u *UI) startTrial(r *http.Request) (any, error) {
 	t := &u.trials
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.stop != nil {
+	switch {
+	case t.over:
+		return nil, problem{http.StatusServiceUnavailable, "", errClosing.Error()}
+	case t.stop != nil:
 		return nil, problem{http.StatusConflict, "running", "a server is being tried already"}
 	}
 	// It goes on when the page is closed, and ends with the program.
@@ -167,11 +171,12 @@ func (u *UI) tryOut(ctx context.Context, state trial, quick bool, done chan stru
 	u.hub.set("verify", "", state) // before another one can begin
 }
 
-// endTrial stops what runs when the program ends, and waits for it.
+// endTrial stops what runs when the program ends, and waits for it. Nothing begins after that.
 func endTrial(ctx context.Context, u *UI) {
 	<-ctx.Done()
 	t := &u.trials
 	t.mu.Lock()
+	t.over = true
 	done := t.done
 	if t.stop != nil {
 		t.stop(errClosing)
