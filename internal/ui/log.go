@@ -37,7 +37,7 @@ type history struct {
 	x    *logindex.Index
 	err  error
 
-	mu      sync.Mutex
+	mu      sync.Mutex // held while a file is verified: one at a time, since that takes a processor
 	checked map[string]checked
 }
 
@@ -351,47 +351,46 @@ func (u *UI) logChain(r *http.Request) (any, error) {
 	}
 	chains := []chain{}
 	for _, name := range names {
-		if err := r.Context().Err(); err != nil {
+		c, ok, err := u.verifyFile(r.Context(), name)
+		if err != nil {
 			return nil, err
 		}
-		if c, ok := u.verifyFile(name); ok {
+		if ok {
 			chains = append(chains, c)
 		}
 	}
 	return map[string]any{"chains": chains}, nil
 }
 
-// verifyFile verifies a file unless that was done since it was changed.
-func (u *UI) verifyFile(name string) (chain, bool) {
+// verifyFile verifies a file unless that was done since it was changed. The error is that of ctx.
+func (u *UI) verifyFile(ctx context.Context, name string) (chain, bool, error) {
+	h := &u.history
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := ctx.Err(); err != nil { // nobody waits for it any more
+		return chain{}, false, err
+	}
 	path := filepath.Join(u.o.LogDir, name)
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return chain{}, false // pruned meanwhile
+		return chain{}, false, nil // pruned meanwhile
 	}
-	h := &u.history
-	if err == nil {
-		h.mu.Lock()
-		c, ok := h.checked[name]
-		h.mu.Unlock()
-		if ok && c.size == info.Size() && c.stamp.Equal(info.ModTime()) && c.chain.State != calllog.Running.String() {
-			return c.chain, true
-		}
+	if c, ok := h.checked[name]; err == nil && ok && c.size == info.Size() && c.stamp.Equal(info.ModTime()) && c.chain.State != calllog.Running.String() {
+		return c.chain, true, nil
 	}
 	report, err := calllog.Verify(path)
 	if err != nil {
-		return chain{File: name, Error: err.Error()}, true
+		return chain{File: name, Error: err.Error()}, true, nil
 	}
 	c := chain{File: name, Server: report.Server, Records: report.Records, State: report.State.String(), Head: report.Head, Tail: report.Tail}
 	if d := report.Damage; d != nil {
 		c.Line, c.Kind, c.Detail = d.Line, string(d.Kind), d.Detail
 	}
-	h.mu.Lock()
 	if h.checked == nil || len(h.checked) > 10_000 {
 		h.checked = map[string]checked{}
 	}
 	h.checked[name] = checked{info.Size(), info.ModTime(), c}
-	h.mu.Unlock()
-	return c, true
+	return c, true, nil
 }
 
 // exportLog gives the records that were looked for as they are, one JSON object a line.

@@ -217,3 +217,26 @@ func TestNoTrialBeginsAtTheEnd(t *testing.T) {
 		t.Error("it is said to have begun")
 	}
 }
+
+// TestAProofThatNobodyWaitsForIsNotMade: a page that follows the log gives up many.
+func TestAProofThatNobodyWaitsForIsNotMade(t *testing.T) {
+	dir := t.TempDir()
+	l, err := calllog.Create(dir, calllog.Record{Server: "files"}, calllog.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close(0, "")
+	u := New(Options{LogDir: dir})
+	ctx, giveUp := context.WithCancel(t.Context())
+	u.history.mu.Lock() // another one is being made
+	ended := make(chan error, 1)
+	go func() {
+		_, err := u.logChain(httptest.NewRequest("GET", "/api/log/chain", nil).WithContext(ctx))
+		ended <- err
+	}()
+	giveUp()
+	u.history.mu.Unlock()
+	if err := <-ended; !errors.Is(err, context.Canceled) || len(u.history.checked) > 0 {
+		t.Errorf("%d files were verified, %v", len(u.history.checked), err)
+	}
+}

@@ -78,7 +78,7 @@ export function mount(main, signal) {
       const chosen = server.value;
       fill(server, h("option", { value: "", selected: !chosen }, t("server.all")), got.servers.map((s) => h("option", { value: s, selected: s === chosen }, s.length > 60 ? s.slice(0, 59) + "…" : s)));
       search.parentElement.hidden = !got.all;
-      revokeAll.hidden = !chosen;
+      revokeAll.hidden = !chosen || search.value.trim() !== ""; // it takes back all, whatever is looked for
       if (chosen) fill(revokeAll, t("revoke.server", { n: got.found }));
       revokeAll.onclick = () => sure(t("revoke.sure", { server: chosen, n: got.found }), t("revoke"), () => revoke({ server: chosen }));
       const focus = document.activeElement?.dataset?.grant;

@@ -129,7 +129,8 @@ function list(main, signal) {
   let searching = new AbortController(), shown = "";
   signal.addEventListener("abort", () => { searching.abort(); clearTimeout(timer); last = location.hash.startsWith("#/log/") ? shown : ""; });
 
-  async function search(on) {
+  // search searches; quiet is set when nobody asked for it, so that what was proved is not proved again and again.
+  async function search(on, quiet) {
     const mine = ++run;
     searching.abort();
     searching = new AbortController();
@@ -146,7 +147,7 @@ function list(main, signal) {
       more.hidden = !next || records.children.length >= most;
       if (!records.children.length) fill(records, h("li.none", null, got.state.done < got.state.bytes ? t("reading") : filters.some((k) => value[k]) ? t("none.found") : t("none")));
       state(got.state);
-      prove();
+      prove(false, quiet);
     } catch (e) {
       if (mine !== run || e.name === "AbortError") return;
       fill(problem, fail(e));
@@ -177,10 +178,12 @@ function list(main, signal) {
     return h("li.record." + (looks[r.word] ?? "plain"), { data: { file: r.file } }, linked ? h("a", { href: "#/log/" + encodeURIComponent(r.call) }, inner) : h("div", null, inner));
   }
 
-  // prove verifies the chains of the files that are in view.
-  let proving = new AbortController();
-  async function prove(whole) {
-    const files = [...new Set([...records.querySelectorAll("li.record")].map((e) => e.dataset.file))];
+  // prove verifies the chains of the files that are in view; when it is quiet, only if they are other files than at last.
+  let proving = new AbortController(), proved = "";
+  async function prove(whole, quiet) {
+    const files = [...new Set([...records.querySelectorAll("li.record")].map((e) => e.dataset.file))], these = files.join("\n");
+    if (quiet && these === proved) return;
+    proved = these;
     proving.abort();
     proving = new AbortController();
     const mine = proving.signal;
@@ -250,10 +253,10 @@ function list(main, signal) {
     state(s);
     stale = true;
     if (!live || older || waits || document.hidden) return;
-    waits = setTimeout(() => { waits = 0; if (!signal.aborted && live && !older) search(); }, 300);
+    waits = setTimeout(() => { waits = 0; if (!signal.aborted && live && !older) search(false, true); }, 300);
   });
   follow("lost", signal, () => { if (live && !older) search(); });
-  every(10_000, signal, () => { if (stale && live && !document.hidden) { stale = false; draw(); names(); } });
+  every(10_000, signal, () => { if (stale && live && !document.hidden) { stale = false; draw(); names(); if (!older) prove(); } });
   addEventListener("visibilitychange", () => { if (!document.hidden && stale && live && !older) search(); }, { signal });
   search();
   draw();
