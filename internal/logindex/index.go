@@ -112,7 +112,8 @@ func Open(path, dir string, note func(string)) (*Index, error) {
 	return x, nil
 }
 
-// Close closes the index. Searches that go on end first.
+// Close closes the index, when an update that goes on is done. A search that goes on is not waited for: it comes to its end, and closes
+// what it uses.
 func (x *Index) Close() error {
 	x.following.Lock()
 	defer x.following.Unlock()
