@@ -480,6 +480,9 @@ func TestTenThousandQuestions(t *testing.T) {
 	// All are refused together.
 	p.do(chromedp.Click(`//button[contains(text(), "Select all")]`))
 	p.shows("10,000 questions selected")
+	if !eval[bool](p.page, `document.querySelector(".bar button.yes").disabled`) {
+		t.Error("they can be allowed together, though not all of them are shown")
+	}
 	p.press("1")
 	p.shows("Nothing waits for you")
 	for _, c := range calls {

@@ -21,6 +21,9 @@ const most = 100;
 const minute = 60e9;
 const times = [15, 60, 240, 480, 1440];
 
+// effect is what a call does, as far as it is known here.
+const effect = (q) => ["read", "write", "delete"].includes(q.effect) ? q.effect : "unknown";
+
 // like is the same for questions that can be answered together.
 const like = (q) => [q.server, q.tool, q.client, q.effect, q.why, q.paused].join("\0");
 
@@ -138,9 +141,9 @@ export function mount(main, signal) {
     const n = full ? (full.targets?.length ?? 0) + (full.hosts?.length ?? 0) : q.place ? q.more + 1 : 0;
     const first = places[0] && h("strong", null, path(places[0].path, 300));
     const what = !first ? t("what.none") : n > 1 ? parts(t("what.more", { n: n - 1 }), { first }) : first;
-    const sentence = q.paused ? t("will.paused") : t("will." + (q.effect || "unknown"));
+    const sentence = q.paused ? t("will.paused") : t("will." + effect(q));
     return h("header", null,
-      h("p.meta", null, h("span.tag" + (q.effect === "read" ? "" : q.effect === "delete" ? ".bad" : ".wait"), null, t("effect." + (q.effect || "unknown"))),
+      h("p.meta", null, h("span.tag" + (q.effect === "read" ? "" : q.effect === "delete" ? ".bad" : ".wait"), null, t("effect." + effect(q))),
         h("span.time", { data: { time: key } }, left(q)), q.behind > 0 && h("span", null, t("behind", { n: q.behind })),
         h("span.soft", null, q.client ? parts(t("asker"), { client: said(q.client, 60), id: h("code", null, q.id) }) : parts(t("call"), { id: h("code", null, q.id) }))),
       h("h2", null, parts(sentence, { tool: strong(q.tool, 80), server: strong(q.server, 60), what })));
@@ -373,15 +376,15 @@ export function mount(main, signal) {
       if (key) show(key);
     };
     const none = () => { chosen.clear(); batchNoting = false; draw(); if (detail) question(); else if (key) show(key); };
-    fill(panel, h("div.scroll", null, h("header", null, h("h2", null, t("batch", { n: keys.length })), h("p.soft", null, t("batch.text"))),
+    fill(panel, h("div.scroll", null, h("header", null, h("h2", null, t("batch", { n: keys.length })), h("p.soft", null, keys.length > most ? t("batch.many", { n: most }) : t("batch.text"))), // a yes is for what was to be seen
       h("ul.many", { tabindex: "0", "aria-label": t("list") }, keys.slice(0, most).map((k) => {
         const q = value(k);
-        return h("li", null, h("strong", null, said(q.tool, 60)), h("span.tag" + (q.effect === "delete" ? ".bad" : ""), null, t("effect." + (q.effect || "unknown"))), h("span", null, said(q.server, 60)), q.place ? path(q.place, 300) : null, q.more > 0 && h("span.tag", null, "+" + q.more));
+        return h("li", null, h("strong", null, said(q.tool, 60)), h("span.tag" + (q.effect === "delete" ? ".bad" : ""), null, t("effect." + effect(q))), h("span", null, said(q.server, 60)), q.place ? path(q.place, 300) : null, q.more > 0 && h("span.tag", null, "+" + q.more));
       }), keys.length > most && h("li.note", null, t("more", { n: keys.length - most })))),
     batchNoting ? notes((note) => give({ allow: false, note })(), () => { batchNoting = false; batch(); }) : h("div.bar", null, h("div.answers", { role: "group", "aria-label": t("answers") },
       h("button.no", { type: "button", data: { key: "1" }, on: { click: give({ allow: false }) } }, t("batch.deny"), key1("1")),
       h("button.no", { type: "button", on: { click: () => { batchNoting = true; batch(); } } }, t("note"), key1("n")),
-      h("button.yes", { type: "button", data: { key: "2" }, on: { click: give({ allow: true }) } }, t("batch.allow"), key1("2")),
+      h("button.yes", { type: "button", data: { key: "2" }, disabled: keys.length > most, on: { click: give({ allow: true }) } }, t("batch.allow"), key1("2")),
       h("button", { type: "button", on: { click: none } }, t("selectNone")))));
   }
 

@@ -78,6 +78,7 @@ export default {
   "never": ["A yes to this is never remembered.", "对此的同意不会被记住。"],
   "batch": ["{n} question selected|{n} questions selected", "已选择 {n} 个问题"],
   "batch.text": ["Your answer is given to each of them. Look through the list before you allow.", "你的回答将用于其中每一个。允许之前请逐一查看。"],
+  "batch.many": ["Your answer is given to each of them. As no more than {n} are shown, they can only be refused together.", "你的回答将用于其中每一个。由于最多只显示 {n} 个，它们只能一起被拒绝。"],
   "batch.allow": ["Allow each once", "每个允许一次"],
   "batch.deny": ["Deny all", "全部拒绝"],
   "settle": ["Another question is shown now. Answer again if you mean it.", "现在显示的是另一个问题。确认无误请再次回答。"],
