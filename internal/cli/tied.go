@@ -7,7 +7,4 @@ import "errors"
 // place (release/npm/rootbound.cjs). It is an argument and no variable, since servers would inherit that.
 const tied = "__tied"
 
-// tiedTo is the descriptor of the end of the pipe that is ours.
-const tiedTo = 3
-
 var errStarterGone = errors.New("the program that started this one is gone")

@@ -7,6 +7,9 @@ import (
 	"syscall"
 )
 
+// tiedTo is the descriptor of the end of the pipe that is ours.
+const tiedTo = 3
+
 // starter takes the pipe over, of which nothing has a part that is started from now on, and returns what waits until the program
 // that started this one is gone.
 func starter() (wait func()) {
