@@ -53,8 +53,8 @@ func (u *UI) Handler() http.Handler {
 	})
 }
 
-// cookieName is where the session is.
-const cookieName = "rootbound"
+// cookieName is where the session of a page at a host is. A cookie goes to every port, so two pages would take it from each other.
+func cookieName(host string) string { return "rootbound-" + host[strings.LastIndexByte(host, ':')+1:] }
 
 // keyHeader is where the page shows what it keeps for its origin.
 const keyHeader = "Rootbound-Key"
@@ -79,7 +79,7 @@ func (u *UI) open(w http.ResponseWriter, r *http.Request) {
 	u.mu.Unlock()
 	u.hub.part() // whoever was let in before
 	u.o.Report("the page is open in a browser")
-	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: session, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(w, &http.Cookie{Name: cookieName(r.Host), Value: session, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	answer(w, map[string]string{"key": key})
 }
 
@@ -125,7 +125,7 @@ var errSession = problem{http.StatusUnauthorized, "session", "open the link that
 // knows reports whether a request has the session. The caller holds mu.
 func (u *UI) knows(r *http.Request) bool {
 	// Another port can set a cookie of the same name, for a longer path, which then comes first.
-	return slices.ContainsFunc(r.CookiesNamed(cookieName), func(c *http.Cookie) bool { return same(c.Value, u.session) })
+	return slices.ContainsFunc(r.CookiesNamed(cookieName(r.Host)), func(c *http.Cookie) bool { return same(c.Value, u.session) })
 }
 
 // private lets in who has the session and its key, or instead of the key a ticket.

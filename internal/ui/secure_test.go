@@ -32,7 +32,7 @@ func TestASlowAnswerIsWaitedFor(t *testing.T) {
 		ended := make(chan struct{})
 		go func() { srv.Serve(l); close(ended) }()
 		r := httptest.NewRequest("GET", "http://127.0.0.1:1/api/test/slow", nil)
-		r.AddCookie(&http.Cookie{Name: cookieName, Value: "session"})
+		r.AddCookie(&http.Cookie{Name: cookieName(r.Host), Value: "session"})
 		r.Header.Set(keyHeader, "key")
 		if err := r.Write(near); err != nil {
 			t.Fatal(err)
@@ -75,7 +75,7 @@ func TestAPageThatIsLetInNoLongerFollowsNothing(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	end() // else it would follow until the test ends
 	r := httptest.NewRequest("GET", "/api/events", nil).WithContext(ctx)
-	r.AddCookie(&http.Cookie{Name: cookieName, Value: "session"})
+	r.AddCookie(&http.Cookie{Name: cookieName(r.Host), Value: "session"})
 	w := httptest.NewRecorder()
 	if u.events(w, r); w.Code != http.StatusUnauthorized {
 		t.Errorf("it is answered with %d: %s", w.Code, w.Body)

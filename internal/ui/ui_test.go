@@ -63,7 +63,7 @@ func (b *browser) do(method, path, body string) (status int, header http.Header,
 		b.t.Fatal(err)
 	}
 	for _, c := range res.Cookies() {
-		if c.Name == cookieName {
+		if c.Name == cookieName(r.Host) {
 			b.cookie = c.Value
 			if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode {
 				b.t.Errorf("the cookie is %v", c)
@@ -83,7 +83,7 @@ func (b *browser) request(method, path, body string) *http.Request {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	if b.cookie != "" {
-		r.AddCookie(&http.Cookie{Name: cookieName, Value: b.cookie})
+		r.AddCookie(&http.Cookie{Name: cookieName(r.Host), Value: b.cookie})
 	}
 	if b.key != "" {
 		r.Header.Set(keyHeader, b.key)
@@ -176,6 +176,31 @@ func TestOnlyTheBrowserThatOpenedTheLinkIsLetIn(t *testing.T) {
 	}
 	if got := ticket(other); got != 200 {
 		t.Errorf("the other browser: %d", got)
+	}
+}
+
+// A browser sends the cookies of every port to every port: neither another page of ours nor another server's lock a person out.
+func TestCookiesOfOtherPorts(t *testing.T) {
+	one, two := serve(t, Options{}).letIn(), serve(t, Options{}).letIn()
+	for _, b := range []*browser{one, two} {
+		r := b.request("POST", "/api/ticket", `{"path":"/api/events"}`)
+		own := r.Header.Get("Cookie")
+		first := one.request("GET", "/", "").Header.Get("Cookie") + "; " + two.request("GET", "/", "").Header.Get("Cookie")
+		if strings.Count(first, cookieName(r.Host)+"=") != 1 {
+			t.Errorf("the cookies of two pages are %q", first)
+		}
+		r.Header.Set("Cookie", cookieName(r.Host)+"=tossed; "+first)
+		if !strings.Contains(first, own) {
+			t.Fatalf("%q is not in %q", own, first)
+		}
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != 200 {
+			t.Errorf("let in: %s", res.Status)
+		}
 	}
 }
 
