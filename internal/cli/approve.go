@@ -251,6 +251,10 @@ func (a *app) listQuestions(ctx context.Context, asJSON bool) error {
 		fmt.Fprintf(a.err, "rootbound: %s\n", text)
 	}
 	if len(list) == 0 {
+		if len(guards) == 0 {
+			_, err := fmt.Fprintln(a.out, "Nothing waits for you: no guard runs.")
+			return err
+		}
 		_, err := fmt.Fprintf(a.out, "Nothing waits for you, in %s.\n", plural(len(guards), "guard that runs", "guards that run"))
 		return err
 	}

@@ -1,6 +1,6 @@
 export default {
   "title": ["Verify", "检验"],
-  "lead": ["Starts a server with a workspace of its own, confined unless it is Rootbound itself, and tries what is known to get servers out of their roots. It takes some minutes.", "为服务器准备单独的工作区，以受限方式启动（Rootbound 自身除外），并尝试已知的越界手法。需要几分钟。"],
+  "lead": ["Starts a server with a workspace of its own, confined unless it is Rootbound itself, and tries what is known to get servers out of their roots. It takes a minute or two.", "为服务器准备单独的工作区，以受限方式启动（Rootbound 自身除外），并尝试已知的越界手法。需要一两分钟。"],
   "servers": ["Configured servers", "已配置的服务器"],
   "quick": ["Only what people check by hand", "只做人们手工检查的项目"],
   "own": ["Rootbound's own", "Rootbound 自己的配置"],
