@@ -140,13 +140,20 @@ func (p *page) run(script string) {
 	eval[chromedp.Void](p, script)
 }
 
-// until waits until an expression of the page's is true.
+// until waits until an expression of the page's is true. It asks again and again: an answer is lost when the page is loaded
+// anew meanwhile.
 func (p *page) until(expression string) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, patience)
-	defer cancel()
-	if _, err := chromedp.Run(ctx, chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(0))); err != nil {
-		p.t.Fatalf("it never comes to %s: %v\n%s\n%q", expression, err, p.shown(), p.said())
+	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		ctx, cancel := context.WithTimeout(p.ctx, 5*time.Second)
+		is, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("Promise.resolve("+expression+").then(Boolean)", chromedp.EvalAwaitPromise))
+		cancel()
+		if err == nil && is {
+			return
+		}
+		if time.Since(begun) > patience {
+			p.t.Fatalf("it never comes to %s: %v\n%s\n%q", expression, err, p.shown(), p.said())
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ const t = texts(table);
 const main = document.getElementById("main");
 const nav = document.getElementById("nav");
 const always = new AbortController().signal;
+let left = new AbortController(); // of the section that is shown
 document.documentElement.lang = language === "zh" ? "zh-CN" : "en";
 
 function navigation() {
@@ -28,6 +29,7 @@ const command = () => h("code", null, "rootbound ui");
 
 // closed says that nobody is let in without a link.
 function closed(code) {
+  left.abort(); // a section that is still loading would take the place of what is said here
   document.body.classList.add("closed");
   document.title = "Rootbound";
   nav.hidden = true;
@@ -35,8 +37,6 @@ function closed(code) {
     code === "link" && h("p.warn", null, parts(t("closed.used"), { command: command() })),
     h("p", null, parts(t("closed.text"), { command: command() }))));
 }
-
-let left = new AbortController();
 
 async function show() {
   if (document.body.classList.contains("closed")) return;
