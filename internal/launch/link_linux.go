@@ -10,14 +10,14 @@ import (
 
 // link adds what a program, or a library, that is not linked statically is linked with: the dynamic linker, the system's
 // directories of libraries, since more of them are loaded as it runs, and each library that lies elsewhere.
-func (f *finder) link(path string) {
-	if f.linked[path] {
+func (f *finder) link(path string) { f.linkOnce(path, map[string]bool{}) }
+
+// linkOnce is link for what was not looked at.
+func (f *finder) linkOnce(path string, looked map[string]bool) {
+	if looked[path] {
 		return
 	}
-	if f.linked == nil {
-		f.linked = map[string]bool{}
-	}
-	f.linked[path] = true
+	looked[path] = true
 	file, err := elf.Open(path)
 	if err != nil {
 		return // it is no program of this system: to start it will fail
@@ -59,7 +59,7 @@ func (f *finder) link(path string) {
 				continue
 			}
 			f.add(Need{Path: library, Access: roots.Read, Why: "libraries"})
-			f.link(library)
+			f.linkOnce(library, looked)
 			break
 		}
 	}

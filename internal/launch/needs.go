@@ -90,10 +90,9 @@ func (c Command) Needs(l Look, also ...string) (Needs, error) {
 }
 
 type finder struct {
-	look   Look
-	needs  Needs
-	depth  int
-	linked map[string]bool // what libraries were looked at
+	look  Look
+	needs Needs
+	depth int
 }
 
 // system adds what nearly every program looks at, and what says nothing about anybody.
