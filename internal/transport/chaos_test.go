@@ -394,7 +394,7 @@ func TestChaos(t *testing.T) {
 			}
 			step := 1
 			if mcptest.Race { // each offset is tried without the detector
-				step = 23
+				step = 101
 			}
 			for stream := range names {
 				length, lines := clean.sent[stream].n, clean.sent[stream].line
