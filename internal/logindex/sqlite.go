@@ -92,12 +92,10 @@ func faults(end func(*error)) func(*error) {
 			end(&fell)
 			panic(p)
 		}
-		if *err != nil {
-			end(err)
-			return
+		failed := *err != nil
+		if end(err); !failed {
+			*err = fault(*err)
 		}
-		end(err)
-		*err = fault(*err)
 	}
 }
 
