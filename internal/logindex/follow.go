@@ -402,7 +402,7 @@ func (f *follower) follow(ctx context.Context, x *Index, k *file, changed func()
 		}
 	}()
 	for {
-		n, more, err := f.batch(ctx, k, func(offset int64) *calllog.Reader {
+		n, more, err := f.batch(ctx, k, path, func(offset int64) *calllog.Reader {
 			if r == nil || r.Offset() != offset { // the first one, or another process has gone on
 				if r != nil {
 					r.Close()
@@ -428,7 +428,7 @@ func (f *follower) follow(ctx context.Context, x *Index, k *file, changed func()
 }
 
 // batch takes in some records, in one transaction, and reports how many and whether there may be more.
-func (f *follower) batch(ctx context.Context, k *file, reader func(offset int64) *calllog.Reader) (n int, more bool, err error) {
+func (f *follower) batch(ctx context.Context, k *file, path string, reader func(offset int64) *calllog.Reader) (n int, more bool, err error) {
 	end, err := f.c.begin()
 	if err != nil {
 		return 0, false, err
@@ -441,7 +441,7 @@ func (f *follower) batch(ctx context.Context, k *file, reader func(offset int64)
 		}
 	}()
 	defer end(&err)
-	if err := f.current(k); err != nil {
+	if is, err := f.current(k, path); err != nil || !is {
 		return 0, false, err
 	}
 	r := reader(k.done)
@@ -466,30 +466,35 @@ func (f *follower) batch(ctx context.Context, k *file, reader func(offset int64)
 	return n, true, f.save(k, r.Offset())
 }
 
-// current makes k what the index has of the file now, since another process may follow it too; or makes it known.
-func (f *follower) current(k *file) error {
+// current makes k what the index has of the file at path now, since another process may follow it too; or makes it known, if it still is
+// there.
+func (f *follower) current(k *file, path string) (is bool, err error) {
 	now, err := f.get(k.name)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if now != nil {
 		now.size, now.stamp = k.size, k.stamp
 		*k = *now
 		f.files[k.name] = k
-		return nil
+		return true, nil
+	}
+	// Another process may have taken it out, because it is pruned. Nobody takes it out while this transaction lasts.
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
 	s, err := f.c.query("INSERT INTO file (name, done, size, stamp, tail, clock, first, last, ended) VALUES (?, 0, 0, 0, x'', 0, 0, 0, 0)")
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer s.close()
 	s.bind(1, k.name)
 	if err := s.exec(); err != nil {
-		return err
+		return false, err
 	}
 	*k = file{id: f.c.c.LastInsertRowID(), name: k.name, size: k.size, stamp: k.stamp}
 	f.files[k.name] = k
-	return nil
+	return true, nil
 }
 
 // save writes how far the file was read. Size and time of change are those of one look before that: only together they tell a file that
