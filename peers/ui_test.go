@@ -108,11 +108,12 @@ type tab struct {
 	at   string // its origin
 }
 
-// open serves the page of this home and opens it.
+// open serves the page of this home and opens it. A tab that is loaded anew before it is let in has used up its link for nothing.
 func (h *home) open() *tab {
 	h.t.Helper()
 	p := h.browse(h.serve())
 	p.do(chromedp.Navigate(p.link))
+	p.until(`location.hash.startsWith("#/")`)
 	return p
 }
 
@@ -233,6 +234,7 @@ func TestAQuestionOnThePage(t *testing.T) {
 	if got := second.text(); !strings.Contains(got, "and says: use the other file") || !second.res.IsError {
 		t.Errorf("the model reads %q", got)
 	}
+	p.shows("Nothing waits for you")
 
 	// Other arguments: judged while they are written, run, and told.
 	third := h.call(s, "write_file", map[string]any{"path": file, "content": "big", "note": json.RawMessage("9007199254740993")})
@@ -260,6 +262,7 @@ func TestAQuestionOnThePage(t *testing.T) {
 	if text, _ := os.ReadFile(other); string(text) != "small" {
 		t.Errorf("the file has %q", text)
 	}
+	p.shows("Nothing waits for you")
 
 	// A yes for the session: the next one is not asked for.
 	fourth := h.call(s, "write_file", map[string]any{"path": file, "content": "four"})
@@ -273,6 +276,7 @@ func TestAQuestionOnThePage(t *testing.T) {
 	}
 
 	// Nothing is answered by a key that was meant for the question before.
+	p.shows("Nothing waits for you")
 	edit := h.call(s, "edit_file", map[string]any{"path": file, "edits": []map[string]string{{"oldText": "five", "newText": "six"}}})
 	p.run(`new Promise(done => {
 		const look = () => {
@@ -368,8 +372,7 @@ func TestANotification(t *testing.T) {
 	h := newHome(t, askForWrites)
 	dir := workspace(t)
 	s := h.connect("fs", "--ask", "always", "--root", dir)
-	p := h.browse(h.serve())
-	p.do(chromedp.Navigate(p.link))
+	p := h.open()
 	p.shows("tester")
 	p.run(`localStorage.setItem("notify", "on"); globalThis.told = []; globalThis.Notification = class { static permission = "granted"; constructor(title, o) { told.push(title + ": " + o.body) } }`)
 	c := h.call(s, "write_file", map[string]any{"path": filepath.Join(dir, "a.txt"), "content": "x"})
@@ -425,6 +428,7 @@ func TestHostileQuestions(t *testing.T) {
 	p.looks("hostile")
 	p.press("1")
 	c.text()
+	p.shows("Nothing waits for you")
 
 	// A name that is nobody's, in every place that a person may say yes in.
 	c = h.call(s, hostile, map[string]any{"path": filepath.Join(dir, "f"), "__proto__": map[string]any{"x": 1}, "constructor": hostile})
@@ -432,6 +436,7 @@ func TestHostileQuestions(t *testing.T) {
 	p.press("x")
 	p.press("1")
 	c.text()
+	p.shows("Nothing waits for you")
 
 	// Five megabytes, which are shown when somebody asks for them.
 	big := strings.Repeat("0123456789abcdef\u202e\n", 5<<20/20)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/mcptest"
 	"github.com/rootbound/rootbound/roots"
 )
 
@@ -49,7 +50,10 @@ func shownAs(texts []string, expression string) (list []string) {
 
 // A directory of very many names, of which some are hard to hand back, is had whole: none is missing and none comes twice.
 func TestALargeDirectoryIsHadWhole(t *testing.T) {
-	const n = 100_000
+	n := 100_000
+	if mcptest.Race { // which makes it many times as long
+		n = 50_000
+	}
 	dir := project(t, nil)
 	var want []string
 	for i := range n {
@@ -290,7 +294,7 @@ func TestOfVeryManyMatchesTheFirstAreKept(t *testing.T) {
 
 // What a tree has no room for is had by asking for a directory beneath, as its note says.
 func TestATreeThatIsCutIsHadInParts(t *testing.T) {
-	const n = 20_000
+	const n = 50_000
 	dir := project(t, map[string]string{"a/": "", "b/": ""})
 	for i := range 2 * n {
 		f, err := os.Create(filepath.Join(dir, []string{"a", "b"}[i%2], fmt.Sprintf("f%05d", i/2)))
