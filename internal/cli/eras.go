@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/statefile"
 	"github.com/rootbound/rootbound/internal/transport"
 )
 
@@ -96,22 +97,7 @@ func (m *eraMemory) write(entries map[string]eraEntry) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(m.path), 0o700); err != nil {
-		return err
-	}
-	file, err := os.CreateTemp(filepath.Dir(m.path), "eras-*") // with mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(append(text, '\n'))
-	if cerr := file.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(file.Name(), m.path)
-	}
-	if err != nil {
-		os.Remove(file.Name())
+	if err := statefile.Replace(m.path, append(text, '\n')); err != nil {
 		return fmt.Errorf("writing %q: %w", m.path, err)
 	}
 	return nil

@@ -6,6 +6,8 @@
 //		return statefile.Replace(path, changed)
 //	})
 //
+// What a save that was killed has left beside its file is removed by the next save in that directory.
+//
 // # Limits
 //
 // The lock is between programs that ask for it. Who opens the file otherwise, such as an editor, is not held back; what it
@@ -18,6 +20,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/rogpeppe/go-internal/lockedfile"
 )
@@ -58,11 +62,15 @@ func ReplaceIf(path string, text []byte, still func() error) error {
 // PutLike is Replace for a file that is to have the mode of another one, and its owner where we may give it to somebody.
 func PutLike(path string, text []byte, like fs.FileInfo) error { return put(path, text, like, nil) }
 
+// temporary begins the name of a text that is being written.
+const temporary = ".rootbound-save-"
+
 func put(path string, text []byte, like fs.FileInfo, still func() error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".rootbound-*") // for its user alone
+	f, err := os.CreateTemp(filepath.Dir(path), temporary+"*") // for its user alone
 	if err != nil {
 		return err
 	}
+	defer hold(f.Name())()
 	defer func() {
 		if err != nil {
 			os.Remove(f.Name())
@@ -75,13 +83,37 @@ func put(path string, text []byte, like fs.FileInfo, still func() error) (err er
 	if like != nil {
 		err = errors.Join(err, keepOwner(f, like), os.Chmod(f.Name(), like.Mode().Perm()))
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	now, serr := f.Stat()
+	if err = errors.Join(err, serr, f.Close()); err != nil {
 		return err
 	}
+	sweep(filepath.Dir(path), now.ModTime())
 	if still != nil {
 		if err = still(); err != nil {
 			return err
 		}
 	}
 	return os.Rename(f.Name(), path)
+}
+
+// leftBehind is how long nobody has written to what counts as left behind. It only covers what a lock does not: the moment
+// before it is held, and systems and disks that have none.
+const leftBehind = 15 * time.Minute
+
+// sweep removes what saves that were killed have left in a directory, by the clock of the disk. What another one is about to
+// put in its place stays: it is younger, or held.
+func sweep(dir string, now time.Time) {
+	entries, _ := os.ReadDir(dir) // where it may not be read, nothing is found
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), temporary) || !e.Type().IsRegular() {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil || now.Sub(info.ModTime()) < leftBehind {
+			continue
+		}
+		if path := filepath.Join(dir, e.Name()); left(path, info) {
+			os.Remove(path)
+		}
+	}
 }
