@@ -1,11 +1,12 @@
 package streamable
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -63,7 +64,7 @@ const (
 )
 
 // Link is the way to one server over HTTP, in whatever era a message is written: a request of the stateless era is a POST of
-// its own, a handshake makes a session, or leads to the two ways of revision 2024-11-05. Write is called from one goroutine at
+// its own, a handshake makes a session, or leads to the two ways of revision 2024-11-05. Send is called from one goroutine at
 // a time; everything else is safe from any.
 type Link struct {
 	o      DialOptions
@@ -156,7 +157,11 @@ func (l *Link) Close() error {
 	}
 	l.mu.Lock()
 	l.cancel()
+	open := slices.Collect(maps.Values(l.posts))
 	l.mu.Unlock()
+	for _, p := range open {
+		p.cancel()
+	}
 	<-l.all.Empty()
 	l.client.CloseIdleConnections()
 	return nil
@@ -164,19 +169,15 @@ func (l *Link) Close() error {
 
 var errClosed = errors.New("the connection to the server was closed")
 
-// Write sends one message. It waits until the server has taken what has no answer, so that what comes behind does not overtake
+// Send sends one message. It waits until the server has taken what has no answer, so that what comes behind does not overtake
 // it, and what it is asked that changes what it says; everything else that it is asked goes on its own way.
-func (l *Link) Write(line []byte) (int, error) {
+func (l *Link) Send(m *wire.Message) error {
 	if l.ctx.Err() != nil {
-		return 0, errClosed
-	}
-	m, err := wire.Scan(bytes.TrimSuffix(line, []byte("\n")), wire.Lenient)
-	if err != nil {
-		return 0, err // ours
+		return errClosed
 	}
 	switch {
 	case m.Kind() == wire.Request:
-		p := l.ask(&m)
+		p := l.ask(m)
 		if ordered[m.Method()] {
 			select {
 			case <-p.done:
@@ -184,11 +185,11 @@ func (l *Link) Write(line []byte) (int, error) {
 			}
 		}
 	case m.Method() == "notifications/cancelled":
-		l.withdraw(&m)
+		l.withdraw(m)
 	default:
-		l.tell(&m)
+		l.tell(m)
 	}
-	return len(line), nil
+	return nil
 }
 
 // spawn runs f beside, unless the link is closed.

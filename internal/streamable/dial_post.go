@@ -21,8 +21,8 @@ type post struct {
 	key string
 	as  *wire.Message // m as it was sent last: under another id where it was sent again
 	ctx context.Context
-	// cancel ends it without an answer: nobody waits for one.
-	cancel  context.CancelFunc
+	// cancel ends it, without an answer where there was none: nobody waits for one.
+	cancel  func()
 	written chan struct{} // closed when it was sent
 	done    chan struct{} // closed when it was answered, or nobody waits any more
 	once    sync.Once
@@ -50,16 +50,23 @@ func (l *Link) end(p *post) (first bool) {
 // ask sends a request on its own way.
 func (l *Link) ask(m *wire.Message) *post {
 	p := &post{m: m, as: m, key: m.Key(), written: make(chan struct{}), done: make(chan struct{})}
-	p.ctx, p.cancel = context.WithCancel(l.ctx)
-	context.AfterFunc(p.ctx, func() { l.end(p) })
+	ctx, cancel := context.WithCancel(l.ctx)
+	p.ctx, p.cancel = ctx, func() {
+		cancel()
+		l.end(p)
+	}
 	l.mu.Lock()
 	l.posts[p.key] = p
+	closed := l.ctx.Err() != nil
 	waits := l.lost && m.Method() != "initialize" && !stateless(m)
 	if waits {
 		l.parked = append(l.parked, p)
 	}
 	l.mu.Unlock()
-	if !waits {
+	switch {
+	case closed:
+		p.cancel()
+	case !waits:
 		l.spawn(func() { l.run(p) })
 	}
 	return p

@@ -171,7 +171,7 @@ func (f *features) Handle(ctx context.Context, r *exchange.Request, reply func(e
 
 // lined is a link to a server on a stream in this process.
 type lined struct {
-	io.Writer
+	*wire.Writer
 	out  io.Reader
 	done chan struct{}
 	end  func()
@@ -376,7 +376,7 @@ func connect(t *testing.T, client exchange.Era, clientHTTP bool, f *features, se
 		dial = func(func()) (transport.Link, error) {
 			inR, inW := io.Pipe()
 			outR, outW := io.Pipe()
-			l := &lined{Writer: inW, out: outR, done: make(chan struct{})}
+			l := &lined{Writer: wire.NewWriter(inW), out: outR, done: make(chan struct{})}
 			over := make(chan struct{})
 			go func() {
 				defer close(over)

@@ -3,6 +3,7 @@ package streamable
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"mime"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/transport"
@@ -178,7 +180,7 @@ func (l *limited) Accept() (net.Conn, error) {
 		<-l.free
 		return nil, err
 	}
-	return &counted{Conn: c, free: l.free}, nil
+	return newCounted(c, l.free), nil
 }
 
 func (l *limited) Close() error {
@@ -186,13 +188,99 @@ func (l *limited) Close() error {
 	return l.Listener.Close()
 }
 
+// counted is a connection that counts, and keeps its deadlines itself: net/http and we set several for each request, and in the kernel's poller
+// each of them may wake a thread.
 type counted struct {
 	net.Conn
-	free chan struct{}
-	once sync.Once
+	free        chan struct{}
+	once        sync.Once
+	read, write deadline
+}
+
+func newCounted(conn net.Conn, free chan struct{}) *counted {
+	c := &counted{Conn: conn, free: free}
+	c.read.set, c.write.set = conn.SetReadDeadline, conn.SetWriteDeadline
+	return c
 }
 
 func (c *counted) Close() error {
 	c.once.Do(func() { <-c.free })
+	c.read.stop()
+	c.write.stop()
 	return c.Conn.Close()
+}
+
+func (c *counted) SetReadDeadline(t time.Time) error  { return c.read.move(t) }
+func (c *counted) SetWriteDeadline(t time.Time) error { return c.write.move(t) }
+
+func (c *counted) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
+
+// deadline is one that is moved often and seldom met. Its timer is left as it is when the deadline moves on, and goes after it when it rings.
+type deadline struct {
+	set func(time.Time) error // that of the connection
+
+	mu    sync.Mutex
+	at    time.Time   // zero for none
+	timer *time.Timer // that rings at rings, unless that is zero
+	rings time.Time
+	met   bool // the connection's own is in the past
+}
+
+func (d *deadline) move(t time.Time) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.at = t
+	if !t.IsZero() && time.Until(t) <= 0 {
+		return d.meet()
+	}
+	if d.met {
+		d.met = false
+		if err := d.set(time.Time{}); err != nil {
+			return err
+		}
+	}
+	if !t.IsZero() && (d.rings.IsZero() || t.Before(d.rings)) {
+		d.wind()
+	}
+	return nil
+}
+
+// stop lets go of a connection that ends.
+func (d *deadline) stop() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.at = time.Time{}
+	if d.timer != nil {
+		d.timer.Stop()
+	}
+}
+
+// wind has the timer ring at the deadline. The caller holds mu.
+func (d *deadline) wind() {
+	d.rings = d.at
+	if wait := time.Until(d.at); d.timer == nil {
+		d.timer = time.AfterFunc(wait, d.ring)
+	} else {
+		d.timer.Reset(wait)
+	}
+}
+
+func (d *deadline) ring() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch d.rings = (time.Time{}); {
+	case d.at.IsZero():
+	case time.Until(d.at) <= 0:
+		d.meet()
+	default:
+		d.wind()
+	}
+}
+
+// meet lets what waits fail. The caller holds mu.
+func (d *deadline) meet() error {
+	d.met = true
+	return d.set(d.at)
 }

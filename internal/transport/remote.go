@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"errors"
-	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,8 +13,8 @@ import (
 
 // Link is the way to a server on another machine.
 type Link interface {
-	// Write sends one message, with its line end.
-	io.Writer
+	// Send sends one message, which is not changed any more.
+	Send(m *wire.Message) error
 	// Receive hands on what the server says, one after the other, until Close. Of is the key of the id of the request on whose
 	// own stream it was said, where there is such a stream. Refused is set for what is no message.
 	Receive(take func(m *wire.Message, refused *wire.Refusal, of string))
@@ -66,7 +65,7 @@ func NewRemote(dial func(again func()) (Link, error), o ProcessOptions) *Remote 
 		if err != nil {
 			return nil, err
 		}
-		c.Link, c.out = l, wire.NewWriter(l)
+		c.Link, c.out = l, wire.NewWriterFunc(l.Send)
 		return c, nil
 	}
 	return p

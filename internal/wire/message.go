@@ -299,6 +299,16 @@ func NewLongResult(id []byte, size int, fill func(b []byte) []byte) *Message {
 	return m
 }
 
+// giveBack lets the memory of a long result be used again.
+func (m *Message) giveBack() {
+	if lent := m.lent; lent != nil {
+		m.lent = nil
+		if cap(*lent) <= maxLent {
+			longBuffers.Put(lent)
+		}
+	}
+}
+
 // NewError makes a response with an error. Data may be nil.
 func NewError(id []byte, code int, message string, data []byte) *Message {
 	return NewErrorObject(id, ErrorObject(code, message, data))

@@ -16,9 +16,9 @@ const (
 	maxQueue     = 1 << 10  // messages for which there is room when none waits
 )
 
-// Writer writes messages as lines, whole and in order, from any goroutine. It does not close what it writes to.
+// Writer writes messages, whole and in order, from any goroutine. It does not close what it writes to.
 type Writer struct {
-	dst io.Writer
+	write func(m *Message) error
 
 	mu      sync.Mutex
 	room    sync.Cond  // waiting went down, or err was set
@@ -30,11 +30,20 @@ type Writer struct {
 	done    chan struct{} // closed with err
 }
 
-// NewWriter returns a writer to w.
+// NewWriter returns a writer of lines to w.
 func NewWriter(w io.Writer) *Writer {
-	wr := &Writer{dst: w, done: make(chan struct{})}
-	wr.room.L = &wr.mu
-	return wr
+	return NewWriterFunc(func(m *Message) error {
+		err := writeLine(w, m.raw)
+		m.giveBack()
+		return err
+	})
+}
+
+// NewWriterFunc returns a writer to what takes messages one at a time, and may keep them.
+func NewWriterFunc(write func(m *Message) error) *Writer {
+	w := &Writer{write: write, done: make(chan struct{})}
+	w.room.L = &w.mu
+	return w
 }
 
 // Send writes m, behind what waits already. It waits while the peer does not read: for messages that pass through, so
@@ -139,13 +148,8 @@ func (w *Writer) begin() bool {
 // drain writes what waits until nothing does. The caller made w busy and holds mu, which is let go meanwhile.
 func (w *Writer) drain() {
 	for m := w.next(); m != nil; m = w.next() {
-		lent := m.lent
-		m.lent = nil
 		w.mu.Unlock()
-		err := w.write(m.raw)
-		if lent != nil && cap(*lent) <= maxLent {
-			longBuffers.Put(lent)
-		}
+		err := w.write(m)
 		w.mu.Lock()
 		if err != nil {
 			w.fail(err)
@@ -176,16 +180,16 @@ func (w *Writer) next() *Message {
 	return m
 }
 
-// write writes one line with one call where that is cheap, so that a message is seldom seen in two parts.
-func (w *Writer) write(b []byte) error {
+// writeLine writes one line with one call where that is cheap, so that a message is seldom seen in two parts.
+func writeLine(w io.Writer, b []byte) error {
 	if len(b) < cap(b) { // the line end may be at hand; never write into bytes that others may hold
 		if full := b[:len(b)+1]; full[len(b)] == '\n' {
-			_, err := w.dst.Write(full)
+			_, err := w.Write(full)
 			return err
 		}
 	}
 	line := make([]byte, 0, len(b)+1)
 	line = append(append(line, b...), '\n')
-	_, err := w.dst.Write(line)
+	_, err := w.Write(line)
 	return err
 }
