@@ -32,6 +32,7 @@ const (
 const (
 	laneHTTP         = "a server over HTTP, nothing between"
 	laneHop          = "the least net/http hop before it"
+	laneLogged       = "the least guard with a log before it"
 	laneSessionURL   = "guard, a session, server over HTTP"
 	laneStatelessURL = "guard, 2026-07-28, server over HTTP"
 	laneStdio        = "the least net/http hop before a server on stdio"
@@ -67,15 +68,15 @@ func (e echoer) listen() error {
 	})
 }
 
-// hop is the least that can stand before a server over HTTP: it posts what was posted to it.
-func hop(args []string) error {
+// hop is the least that can stand before a server over HTTP: it posts what was posted to it, and lets look look at it, if that is set.
+func hop(url string, look func(message []byte, requests bool) error) error {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: loadClients}}
 	return serveHTTP(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
+		if err != nil || looked(look, body, true) != nil {
 			return
 		}
-		req, err := http.NewRequest(r.Method, args[0], bytes.NewReader(body))
+		req, err := http.NewRequest(r.Method, url, bytes.NewReader(body))
 		if err != nil {
 			return
 		}
@@ -87,7 +88,7 @@ func hop(args []string) error {
 		}
 		defer resp.Body.Close()
 		answer, err := io.ReadAll(resp.Body)
-		if err != nil {
+		if err != nil || len(answer) > 0 && looked(look, answer, false) != nil {
 			return
 		}
 		w.Header().Set("Content-Type", resp.Header.Get("Content-Type"))
@@ -245,6 +246,20 @@ func (l *httpLane) greet() (http.Header, error) {
 	return h, err
 }
 
+// prepare says what is called, and begins a session where there are sessions.
+func (l *httpLane) prepare(c *call, stateless bool) (err error) {
+	if !stateless {
+		l.call = numbered(c.request)
+		l.header, err = l.greet()
+		return err
+	}
+	l.call = numbered(c.stateless().request)
+	l.header.Set("Mcp-Protocol-Version", "2026-07-28")
+	l.header.Set("Mcp-Method", "tools/call")
+	l.header.Set("Mcp-Name", "echo")
+	return nil
+}
+
 // one makes a call and checks its answer.
 func (l *httpLane) one(h http.Header, id int) (time.Duration, error) {
 	resp, answer, took, err := l.post(h, l.call(id))
@@ -340,6 +355,9 @@ func (b *bench) httpLanes() (lanes []*httpLane, err error) {
 		{laneHTTP, func() []string { return []string{b.self, "http-echo"} }, false},
 		{"", func() []string { return []string{b.self, "http-echo-stateless"} }, true},
 		{laneHop, func() []string { return []string{b.self, "http-hop", at[laneHTTP]} }, false},
+		{laneLogged, func() []string {
+			return []string{b.self, "http-hop-logged", filepath.Join(b.dir, "hop.log"), at[laneHTTP]}
+		}, false},
 		{laneSessionURL, func() []string { return run("--url", at[laneHTTP]) }, false},
 		{laneStatelessURL, func() []string { return run("--url", at[""]) }, true},
 		{laneStdio, func() []string { return []string{b.self, "http-stdio", b.self, "echo"} }, false},
@@ -350,14 +368,9 @@ func (b *bench) httpLanes() (lanes []*httpLane, err error) {
 		if err != nil {
 			return lanes, err
 		}
-		at[o.name], l.call = l.url, numbered(plain.request)
+		at[o.name] = l.url
 		lanes = append(lanes, l)
-		if o.stateless {
-			l.call = numbered(plain.stateless().request)
-			l.header.Set("Mcp-Protocol-Version", "2026-07-28")
-			l.header.Set("Mcp-Method", "tools/call")
-			l.header.Set("Mcp-Name", "echo")
-		} else if l.header, err = l.greet(); err != nil {
+		if err := l.prepare(plain, o.stateless); err != nil {
 			return lanes, err
 		}
 	}
@@ -409,7 +422,7 @@ func overHTTP(b *bench) ([]result, error) {
 		lane, peer string
 		promised   bool
 	}{
-		{laneSessionURL, laneHop, true}, {laneStatelessURL, laneHop, true}, {laneSession, laneHop, true}, {laneStateless, laneHop, true},
+		{laneLogged, laneHop, false}, {laneSessionURL, laneHop, true}, {laneStatelessURL, laneHop, true}, {laneSession, laneHop, true}, {laneStateless, laneHop, true},
 		{laneSession, laneStdio, false}, {laneStateless, laneStdio, false},
 	} {
 		l, least := named[p.lane], named[p.peer]

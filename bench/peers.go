@@ -33,8 +33,11 @@ var peers = map[string]func(args []string) error{
 	},
 	"http-echo":           func([]string) error { return echoHandshake.listen() },
 	"http-echo-stateless": func([]string) error { return echoStateless.listen() },
-	"http-hop":            hop,
-	"http-stdio":          hopToStdio,
+	"http-hop":            func(args []string) error { return hop(args[0], nil) },
+	"http-hop-logged": func(args []string) error {
+		return logged(args[0], func(look func([]byte, bool) error) error { return hop(args[1], look) })
+	},
+	"http-stdio": hopToStdio,
 }
 
 // echo is a server with a tool that returns its text. It looks for the parts of a message where this program's client puts
@@ -123,17 +126,22 @@ func looked(look func(line []byte, requests bool) error, line []byte, requests b
 	return look(line, requests)
 }
 
-// copyLogged is the least that a guard with a log can be: the copier, a strict scan of each line, and one write to a file for each
-// request, of as many bytes as the guard's records have.
+// copyLogged is the least that a guard with a log can be on stdio: the copier, and what is logged.
 func copyLogged(args []string) error {
 	manyAtOnce()
-	log, err := os.OpenFile(args[0], os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	return logged(args[0], func(look func([]byte, bool) error) error { return copyLines(args[1:], true, look) })
+}
+
+// logged runs what passes messages on with what looks at each as the least guard does: a strict scan, and one write to a file for each request, of
+// as many bytes as the guard's records have.
+func logged(file string, run func(look func(line []byte, requests bool) error) error) error {
+	log, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
 	record := bytes.Repeat([]byte("x"), 900)
-	return copyLines(args[1:], true, func(line []byte, requests bool) error {
+	return run(func(line []byte, requests bool) error {
 		_, err := wire.Scan(bytes.Clone(bytes.TrimSuffix(line, []byte("\n"))), wire.Strict)
 		if err == nil && requests {
 			_, err = log.Write(record)
