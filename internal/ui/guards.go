@@ -69,7 +69,7 @@ type waitingValue struct {
 // guardTold takes the news of a guard.
 func (u *UI) guardTold(e approval.Event) {
 	if e.Guard == (approval.Guard{}) {
-		u.o.Report("%v", e.Err)
+		u.few.tell("guard", "%v", e.Err)
 		return
 	}
 	key := e.Guard.Key()
@@ -85,7 +85,7 @@ func (u *UI) guardTold(e approval.Event) {
 			u.hub.drop("guard", key)
 		}
 		if e.Err != nil {
-			u.o.Report("%v", e.Err)
+			u.few.tell("guard", "%v", e.Err)
 		}
 		return
 	}

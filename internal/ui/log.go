@@ -55,7 +55,7 @@ func (u *UI) index() (*logindex.Index, error) {
 			u.history.err = problem{http.StatusNotFound, "nolog", "it is not known where the log is"}
 			return
 		}
-		u.history.x, u.history.err = logindex.Open(u.o.LogIndex, u.o.LogDir, func(note string) { u.o.Report("%s", note) })
+		u.history.x, u.history.err = logindex.Open(u.o.LogIndex, u.o.LogDir, func(note string) { u.few.tell("log", "%s", note) })
 	})
 	return u.history.x, u.history.err
 }
@@ -412,7 +412,7 @@ func (u *UI) exportLog(w http.ResponseWriter, r *http.Request) {
 	n := 0
 	for e, err := range x.All(r.Context(), q) {
 		if err != nil { // the browser sees that the file is not whole
-			u.o.Report("saving what is logged: %v", err)
+			u.few.tell("saving", "saving what is logged: %v", err)
 			panic(http.ErrAbortHandler)
 		}
 		if n%1000 == 0 {

@@ -7,7 +7,7 @@ import (
 // ownListener takes connections of our own user only, where the system says whose they are.
 type ownListener struct {
 	net.Listener
-	report func(format string, args ...any)
+	few *few
 }
 
 func (l *ownListener) Accept() (net.Conn, error) {
@@ -17,7 +17,7 @@ func (l *ownListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if err := own(c); err != nil {
-			l.report("a connection to the page was refused: %v", err)
+			l.few.tell("connection", "a connection to the page was refused: %v", err)
 			c.Close()
 			continue
 		}

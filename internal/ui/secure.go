@@ -69,7 +69,7 @@ func (u *UI) open(w http.ResponseWriter, r *http.Request) {
 	u.mu.Lock()
 	if !same(in.Token, u.token) {
 		u.mu.Unlock()
-		u.o.Report("somebody came with a link that was used already, or is none of ours")
+		u.few.tell("link", "somebody came with a link that was used already, or is none of ours")
 		refuse(w, problem{http.StatusForbidden, "link", "this link was used already, or is of another run"})
 		return
 	}

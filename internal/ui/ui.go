@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"log"
 	"net"
 	"net/http"
 	"net/netip"
@@ -49,6 +50,7 @@ type UI struct {
 	o   Options
 	mux *http.ServeMux
 	hub *hub
+	few few
 
 	desks   desks
 	works   works
@@ -94,7 +96,7 @@ func New(o Options) *UI {
 	if o.File == nil {
 		o.File = func() (string, error) { return "", errors.New("there is no configuration file to show") }
 	}
-	u := &UI{o: o, mux: http.NewServeMux(), hub: newHub(), desks: desks{guards: map[string]*desk{}}, tickets: map[string]ticket{}}
+	u := &UI{o: o, mux: http.NewServeMux(), hub: newHub(), few: few{report: o.Report}, desks: desks{guards: map[string]*desk{}}, tickets: map[string]ticket{}}
 	u.mux.HandleFunc("GET /{$}", serveIndex)
 	u.mux.HandleFunc("GET /web/", serveModule)
 	u.mux.HandleFunc("POST /api/open", u.open)
@@ -164,7 +166,7 @@ func (u *UI) Serve(ctx context.Context, l net.Listener) error {
 	}
 	srv := &http.Server{
 		Handler: u.Handler(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
-		BaseContext: func(net.Listener) context.Context { return ctx },
+		BaseContext: func(net.Listener) context.Context { return ctx }, ErrorLog: log.New(complaints{&u.few}, "", 0),
 	}
 	ended := make(chan struct{})
 	go func() {
@@ -177,10 +179,11 @@ func (u *UI) Serve(ctx context.Context, l net.Listener) error {
 		}
 		close(ended)
 	}()
-	err := srv.Serve(&ownListener{Listener: netutil.LimitListener(l, maxConns), report: u.o.Report})
+	err := srv.Serve(&ownListener{Listener: netutil.LimitListener(l, maxConns), few: &u.few})
 	stop()
 	<-ended
 	running.Wait()
+	u.few.end()
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
