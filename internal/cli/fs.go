@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -205,14 +206,18 @@ type limits struct {
 	mu    sync.Mutex // held to change these, which one goroutine does, and by others to read them
 	level sandbox.Level
 	why   string // it enforces nothing
+	wider string // what it allows beyond the directories, and what for; "" for nothing
 }
 
 // String says for people what the kernel enforces now. It is safe for concurrent use.
 func (l *limits) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.level.Enforced() {
+	switch {
+	case !l.level.Enforced():
 		return l.level.String() + " (" + l.why + ")"
+	case l.wider != "":
+		return l.level.String() + ", to " + l.wider
 	}
 	return l.level.String()
 }
@@ -242,11 +247,14 @@ func (l *limits) of(r *running, plan *config.Plan) roots.Set {
 		return plan.Roots
 	}
 	set := l.narrowed(plan.Roots)
-	if !l.level.Enforced() {
-		if l.confine(r, plan); l.level.Enforced() {
+	if held := l.level.Enforced(); !held || l.wider != "" && len(plan.Missing) == 0 {
+		before := l.String()
+		if l.confine(r, plan); l.level.Enforced() && l.String() != before {
 			r.warn(fmt.Sprintf("this process is %s now", l))
 		}
-		return set
+		if !held {
+			return set
+		}
 	}
 	for _, d := range set.Dirs() {
 		if !l.ceiling.Covers(roots.NewSet(d)) {
@@ -265,28 +273,64 @@ func (l *limits) hint(err error) string {
 	return " (the kernel holds this process to what it was started with, so what is new holds from the next start on)"
 }
 
-// missing says why the kernel is not to enforce what a plan says, or nothing.
-func (l *limits) missing(plan *config.Plan) string {
+// most returns the directories that the kernel is to allow for what a plan says, or why it is not to. What is not there
+// cannot be allowed, and what comes in its place later is served: so what it would lie in is allowed instead, which wider names.
+func (l *limits) most(plan *config.Plan) (most roots.Set, wider, why string) {
 	switch {
 	case l.off != "":
-		return l.off
+		return most, "", l.off
 	case plan.Roots.Len() == 0:
-		return "no directory is configured"
-	case len(plan.Missing) > 0:
-		return plan.Missing[0] + " is not there yet"
+		return most, "", "no directory is configured"
 	}
-	return ""
+	dirs := l.narrowed(plan.Roots).Dirs()
+	access := roots.ReadWrite
+	if l.readOnly {
+		access = roots.ReadOnly
+	}
+	var beyond []string
+	for _, missing := range plan.Missing {
+		above, err := nearest(missing, access)
+		if err != nil {
+			return most, "", missing + " is not there yet, and what it would lie in is not known, or too much to allow"
+		}
+		if i := slices.IndexFunc(dirs, func(d roots.Dir) bool { return d.Path == above.Path }); i >= 0 {
+			dirs[i].Access |= access
+		} else {
+			dirs = append(dirs, above)
+		}
+		beyond = append(beyond, fmt.Sprintf("all of %s for %s, which is not there yet", above.Path, missing))
+	}
+	return roots.NewSet(dirs...), strings.Join(beyond, ", and "), ""
+}
+
+// nearest returns the nearest directory above a path that is there, with what may be done beneath it. A broad one is an error,
+// and so is a link that leads nowhere: it does not say what lies above its target.
+func nearest(path string, access roots.Access) (roots.Dir, error) {
+	for info := fs.FileInfo(nil); info == nil || !info.IsDir(); info, _ = os.Stat(path) {
+		if l, err := os.Lstat(path); err == nil && l.Mode()&fs.ModeSymlink != 0 {
+			return roots.Dir{}, fmt.Errorf("%s is a link that leads nowhere", path)
+		}
+		path = filepath.Dir(path)
+	}
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return roots.Dir{}, err
+	}
+	return roots.Resolve(path, roots.ResolveOptions{Access: access, Origin: "missing"})
 }
 
 // codeConfined marks the record of the moment from which on the kernel holds the process.
 const codeConfined = "confined"
 
 // confine lets the kernel hold this process to the directories of a plan, and to what it needs itself, as far as it can.
-// The log has it when it is so.
+// The log has it when it is so. What the kernel holds it to already stays, and is narrowed.
 func (l *limits) confine(r *running, plan *config.Plan) {
-	set := l.narrowed(plan.Roots)
+	held := l.level.Enforced()
+	set, wider, why := l.most(plan)
+	if held {
+		set = set.Intersect(l.ceiling)
+	}
 	var level sandbox.Level
-	why := l.missing(plan)
 	if why == "" {
 		var err error
 		if level, err = sandbox.Restrict(append(rulesFor(set), r.ownRules(plan)...)); err != nil {
@@ -296,8 +340,11 @@ func (l *limits) confine(r *running, plan *config.Plan) {
 			}
 		}
 	}
+	if held && !level.Enforced() {
+		return
+	}
 	l.mu.Lock()
-	l.level, l.why = level, why
+	l.level, l.why, l.wider = level, why, wider
 	l.mu.Unlock()
 	r.board.Changed()
 	if !level.Enforced() {
