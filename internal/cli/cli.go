@@ -102,7 +102,6 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 func (a *app) exit(err error) int {
 	var status exitStatus
 	var usage usageError
-	var hint hintError
 	switch {
 	case err == nil:
 		return exitDone
@@ -111,15 +110,20 @@ func (a *app) exit(err error) int {
 	case errors.Is(err, syscall.EPIPE): // whoever read has enough
 		return exitDone
 	}
-	fmt.Fprintf(a.err, "rootbound: error: %v\n", err)
-	code := exitError
+	io.WriteString(a.err, complaint(err))
 	if errors.As(err, &usage) {
-		code = exitUsage
+		return exitUsage
 	}
-	if errors.As(err, &hint) {
-		fmt.Fprintf(a.err, "rootbound: hint: %s\n", hint.hint)
+	return exitError
+}
+
+// complaint is an error for a person, with the way out where it has one.
+func complaint(err error) string {
+	text := fmt.Sprintf("rootbound: error: %v\n", err)
+	if hint := (hintError{}); errors.As(err, &hint) {
+		text += fmt.Sprintf("rootbound: hint: %s\n", hint.hint)
 	}
-	return code
+	return text
 }
 
 const (

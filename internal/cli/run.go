@@ -236,7 +236,16 @@ func (a *app) run(ctx context.Context, f config.Flags, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	if confined != nil {
+	var fault *startFault
+	if filled, err := command.Fill(plan.Roots); err == nil { // else there may be something to fill in later
+		fault = unstartable(filled, dir)
+	}
+	if fault != nil && o.learn != nil {
+		return r.fail(fault.told())
+	}
+	if confined != nil && fault != nil { // nothing can be made ready for it: so it is not started at all
+		r.never = fault
+	} else if confined != nil {
 		defer confined.close()
 		confined.again = o.refresh
 		if command, err = confined.start(ctx, r, command, dir); err != nil {
@@ -264,7 +273,7 @@ func (a *app) run(ctx context.Context, f config.Flags, o runOptions) error {
 		process := transport.NewProcess(func() (transport.Command, error) {
 			return r.command(p.guard, command, dir)
 		}, transport.ProcessOptions{
-			Strict: plan.StrictProtocol.Value, Report: r.report, Note: r.note, Memory: a.eras(identity(command, cwd), r.report),
+			Strict: plan.StrictProtocol.Value, Report: r.reportOfServer, Note: r.note, Memory: a.eras(identity(command, cwd), r.report),
 			Again:    func(m *wire.Message) bool { return p.guard.Again(m) },
 			Protocol: transport.Protocol(plan.ServerProtocol.Value),
 			Confined: confined.reached,
@@ -281,16 +290,18 @@ func (a *app) run(ctx context.Context, f config.Flags, o runOptions) error {
 			opt.Restart, opt.RestartNarrowed = process.Restart, plan.OnChange.Value == config.Restart
 		}
 		p.guard, p.close, p.revision = guard.New(opt), process.Close, process.Revision
-		p.handler = transport.Hold(transport.Protocol(plan.ClientProtocol.Value), p.guard.Wrap(confined.explain(process)))
+		server := exchange.Handler(process)
+		if r.never == nil {
+			server = confined.explain(server)
+		}
+		p.handler = transport.Hold(transport.Protocol(plan.ClientProtocol.Value), p.guard.Wrap(server))
 		return p
 	}
 	a.startLine(r, plan, childWords(confined))
-	var unstarted *transport.ExitError
-	if missing := transport.LookPath(command.Path, dir); missing != nil {
-		r.warn(fmt.Sprintf("the server cannot be started as it is written: %v", missing))
-		unstarted = transport.NotStarted(command.Path, missing)
+	if fault != nil {
+		r.complain(fault)
 	}
-	err = r.attend(ctx, f, plan, ln, clients, newPost, func(err error) { cancel(err) }, unstarted)
+	err = r.attend(ctx, f, plan, ln, clients, newPost, func(err error) { cancel(err) }, fault)
 	if o.learn != nil {
 		err = cmp.Or(o.learn.propose(confined, plan.Roots), err)
 	}
@@ -298,9 +309,9 @@ func (a *app) run(ctx context.Context, f config.Flags, o runOptions) error {
 }
 
 // attend serves one client on standard input and output, or those that come to ln, each in front of a post. Lost is called when
-// the only client's session is lost. Unstarted is the end of a server that nobody asked for and nobody could have had.
+// the only client's session is lost. Fault is why the server could not be started from the beginning.
 func (r *running) attend(ctx context.Context, f config.Flags, plan *config.Plan, ln net.Listener, clients *streamable.Options,
-	newPost func(lost func(error)) *post, lost func(error), unstarted *transport.ExitError) error {
+	newPost func(lost func(error)) *post, lost func(error), fault *startFault) error {
 	if ln != nil {
 		all := newPost(func(error) {}) // which the next request starts again
 		r.posts.add(ctx, all)
@@ -323,7 +334,11 @@ func (r *running) attend(ctx context.Context, f config.Flags, plan *config.Plan,
 	r.posts.add(ctx, one)
 	return r.serve(ctx, f, plan, r.stdio(one.handler), func() *transport.ExitError {
 		defer transport.KillDescendants()
-		return cmp.Or(one.close(), unstarted)
+		exit := one.close()
+		if fault != nil && (exit == nil || exit.State == fault.Error()) {
+			return transport.NotStarted(fault.program, errors.New(fault.reason()))
+		}
+		return exit
 	})
 }
 
@@ -337,6 +352,7 @@ type running struct {
 	posts    posts
 	policy   calllog.Policy
 	confined *confinement                // of the server's process; nil for none
+	never    *startFault                 // why the server is never started; nil where it may be
 	limits   *limits                     // what is taken off what a configuration says; nil for nothing
 	rules    pathargs.Rules              // for the arguments of calls, as at the start
 	profile  profile                     // what is known of the server's tools; nil for nothing
@@ -350,9 +366,10 @@ type running struct {
 	// listening is where clients reach it over HTTP; nil on standard input.
 	listening atomic.Pointer[string]
 
-	mu      sync.Mutex
-	reports map[string]int // how often each kind of oddity was reported
-	stderr  chan string    // what waits to be printed: nobody waits for whoever reads it
+	mu         sync.Mutex
+	reports    map[string]int // how often each kind of oddity was reported
+	complained string         // what was said last of a start that failed
+	stderr     chan string    // what waits to be printed: nobody waits for whoever reads it
 }
 
 // newRun opens the log of a server. Layers say by what it is held.
@@ -419,6 +436,43 @@ func (r *running) report(format string, v ...any) {
 	}
 }
 
+// reportOfServer is report for what stands before the server, which also tells of starts that failed.
+func (r *running) reportOfServer(format string, v ...any) {
+	if len(v) == 1 && format == "%v" {
+		if err, ok := v[0].(error); ok {
+			r.complain(err)
+			return
+		}
+	}
+	r.report(format, v...)
+}
+
+// complain tells why the server could not be started, each time that it is something else.
+func (r *running) complain(err error) {
+	if fault := (*startFault)(nil); errors.As(err, &fault) {
+		err = fault.told()
+	} else {
+		err = unstarted(err)
+	}
+	text := complaint(err)
+	r.mu.Lock()
+	again := r.complained == text
+	r.complained = text
+	r.mu.Unlock()
+	if again {
+		return
+	}
+	select {
+	case r.stderr <- text:
+	default: // it is in the log
+	}
+	if hint := (hintError{}); errors.As(err, &hint) {
+		r.note("%v; %s", err, hint.hint)
+		return
+	}
+	r.note("%v", err)
+}
+
 // note takes what is only for the log.
 func (r *running) note(format string, v ...any) {
 	if err := r.log.Append(&calllog.Record{Kind: calllog.Note, Code: "protocol", Reason: fmt.Sprintf(format, v...)}); err != nil {
@@ -428,10 +482,16 @@ func (r *running) note(format string, v ...any) {
 
 // command is what the server is started with now: with the roots that hold filled in.
 func (r *running) command(g *guard.Guard, c launch.Command, dir string) (transport.Command, error) {
+	if r.never != nil {
+		return transport.Command{}, r.never
+	}
 	set := g.Starting()
 	filled, err := c.Fill(set)
 	if err != nil {
 		return transport.Command{}, fmt.Errorf("filling the roots into the command: %w", err)
+	}
+	if fault := unstartable(filled, dir); fault != nil {
+		return transport.Command{}, fault
 	}
 	if c.UsesRoots() || r.confined != nil {
 		rec := calllog.Record{Kind: calllog.RootsChanged, Code: guard.CodeStarted, Reason: "the server is started with them", After: guard.LogDirs(set)}
@@ -745,6 +805,9 @@ func serverName(plan *config.Plan, dir string) string {
 			return launch.ScriptName(script, dir)
 		}
 		name = plan.Command.Path
+	}
+	if strings.Contains(plan.Command.Path, "://") { // an address in the wrong place, which may hold a secret
+		name, _, _ = strings.Cut(name, "?")
 	}
 	return strings.TrimPrefix(strings.TrimSuffix(filepath.Base(name), ".exe"), "server-")
 }

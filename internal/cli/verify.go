@@ -358,8 +358,10 @@ func (a *app) newTested(ctx context.Context, v verifying, workspace string) (*te
 	if err != nil {
 		return nil, fmt.Errorf("finding the working directory: %w", err)
 	}
-	if err := transport.LookPath(plan.Command.Path, cwd); err != nil {
-		return nil, fmt.Errorf("the server cannot be started: %w", err)
+	if filled, err := plan.Command.Fill(plan.Roots); err == nil { // else there may be something to fill in later
+		if fault := unstartable(filled, cwd); fault != nil {
+			return nil, fault.told()
+		}
 	}
 	t := &tested{
 		command: startable(plan.Command, cwd), words: append([]string{plan.Command.Path}, plan.Command.Args...),
