@@ -161,6 +161,58 @@ func TestALongLogOnThePage(t *testing.T) {
 	p.calm()
 }
 
+// TestWhatBelongsTogetherStaysInALine looks where lines end: not in a number with its unit, and not right behind the begin of a path.
+func TestWhatBelongsTogetherStaysInALine(t *testing.T) {
+	h := newHome(t, "")
+	l := h.log("files", time.Now().Add(-time.Hour))
+	for i := range 60 {
+		id := fmt.Sprintf("%06x", i)
+		l.add(map[string]any{"kind": "call", "server": "files", "call": id, "method": "tools/call", "tool": "read_text_file", "verdict": "allow"})
+		l.add(map[string]any{"kind": "end", "server": "files", "call": id, "method": "tools/call", "tool": "read_text_file", "outcome": "ok", "ms": 300, "bytes": 1})
+	}
+	p := h.open()
+	for language, label := range map[string]string{"en": "300 ms", "zh": "300 毫秒"} {
+		p.run(`localStorage.setItem("language", "` + language + `")`)
+		p.do(chromedp.Navigate(p.at + "/#/log"))
+		p.do(chromedp.Reload())
+		p.until(`document.querySelector(".axes .slow")?.textContent === "` + label + `"`)
+		for _, width := range []int64{1280, 360} {
+			p.theme("light", width)
+			if lines := eval[int](p.page, `(r => { r.selectNodeContents(document.querySelector(".axes .slow")); return new Set([...r.getClientRects()].map(b => Math.round(b.top))).size })(document.createRange())`); lines != 1 {
+				t.Errorf("%s, %d: %q has %d lines", language, width, label, lines)
+			}
+			if over := eval[bool](p.page, `document.querySelector(".axes .slow").getBoundingClientRect().right > document.querySelector(".plot").getBoundingClientRect().left + 1`); over {
+				t.Errorf("%s, %d: %q lies over the chart", language, width, label)
+			}
+		}
+		p.looks("log-label-" + language)
+	}
+	broken := eval[[]string](p.page, `Promise.all(["/web/lib/dom.js", "/web/lib/text.js"].map(m => import(m))).then(([{h, path}, {parts}]) => {
+		const list = [], main = document.querySelector("main");
+		for (const sentence of ["write_file of files wants to write {what}", "files 的 write_file 想写入 {what}"]) {
+			for (const where of ["/srv/a/b.txt", "/averylongnameofadirectorythatfillsaline/b.txt", "~/notes/b.txt", "C:\\Users\\me\\b.txt", "https://example.com/a/b", "\\\\host\\share\\b.txt"]) {
+				const title = h("h2", null, parts(sentence, {what: h("strong", null, path(where))}));
+				const box = h("section.asked", null, h("header", null, title));
+				main.replaceChildren(box);
+				const begin = where.match(/^\W*\w?:?\W+|^\w+:\/\//)[0].length;
+				const range = (n) => { const w = document.createTreeWalker(title.querySelector(".path"), NodeFilter.SHOW_TEXT), r = document.createRange(); let t = w.nextNode(); while (n >= t.length) { n -= t.length; t = w.nextNode() } r.setStart(t, n); r.setEnd(t, n + 1); return r.getBoundingClientRect().top };
+				for (let width = 150; width < 700; width++) {
+					title.setAttribute("class", "w");
+					document.adoptedStyleSheets[0]?.replaceSync(".w { width: " + width + "px }");
+					if (!document.adoptedStyleSheets.length) { const s = new CSSStyleSheet(); s.replaceSync(".w { width: " + width + "px }"); document.adoptedStyleSheets = [s] }
+					if (title.getBoundingClientRect().width !== width) { list.push("it is not so wide: " + width); break }
+					if (range(0) !== range(begin)) { list.push(where + " at " + width); break }
+				}
+			}
+		}
+		return list;
+	})`)
+	if len(broken) > 0 {
+		t.Errorf("these end a line where they have just begun: %q", broken)
+	}
+	p.calm()
+}
+
 // TestAHostileLog has in every field what would break a page, or deceive who reads it.
 func TestAHostileLog(t *testing.T) {
 	h := newHome(t, "")

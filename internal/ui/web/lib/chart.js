@@ -61,8 +61,8 @@ export function chart(place, { step, slots }, choose) {
   const open = place.querySelector("details")?.open;
   fill(place,
     h("div.colours", null, h("h2", null, t("title")), ["allowed", "denied", "other"].filter((k) => total(k)).map((k) => key(k, t("col." + k) + " " + number(total(k)))), total("asked") > 0 && key("asked", t("col.asked") + " " + number(total("asked")))),
-    h("div.axes", null, h("span.top", null, number(most)), plot, slowest > 0 && h("span.slow", null, ms(slowest))),
-    h("div.ends", null, h("span", null, when(slots[0].begin)), h("span", null, when(until(slots[slots.length - 1])))),
+    h("div.axes", null, h("span.top", null, number(most)), plot, slowest > 0 && h("span.slow", null, ms(slowest)),
+      h("div.ends", null, h("span", null, when(slots[0].begin)), h("span", null, when(until(slots[slots.length - 1]))))),
     slowest > 0 && h("div.colours.took", null, h("h2", null, t("took")), [0, 1, 2].map((p) => key("p" + p, t("col.p" + p)))),
     read,
     h("details", { open }, h("summary", null, t("table")), h("div.rows", { tabindex: "0", role: "group", "aria-label": t("title") }, h("table", null,

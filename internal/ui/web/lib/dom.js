@@ -56,8 +56,8 @@ function shown(s) {
   return nodes;
 }
 
-// said is what a peer said, in one line: its direction does not reach beyond it, its line ends are shown, and what is too
-// long is cut.
+// said is what a peer said, in one line: its direction does not reach beyond it, its line ends are shown, what is too long is
+// cut, and a path in it goes on in the next line between its parts, and never right behind where it begins.
 export function said(s, max = 400) {
   s = String(s ?? "");
   let more = 0;
@@ -67,21 +67,19 @@ export function said(s, max = 400) {
     s = s.slice(0, cut);
   }
   const e = h("bdi.said", null, s.replace(/\r\n|\n/g, "⏎").replace(/\r|\f/g, "␍"));
+  for (const n of [...e.childNodes]) {
+    if (n.nodeType !== Node.TEXT_NODE) continue;
+    const parts = n.data.split(/(?<=[\p{L}\p{N})\]_-][/\\])/u);
+    if (parts.length > 1) n.replaceWith(...parts.flatMap((p, i) => i ? [document.createElement("wbr"), p] : [p]));
+  }
   if (more) e.append(h("span.more", null, "… +" + more.toLocaleString()));
   return e;
 }
 
-// path is where something is, cut between its parts where it must be.
+// path is where something is.
 export function path(s, max = 400) {
   const e = said(s, max);
   e.classList.add("path");
-  const walk = document.createTreeWalker(e, NodeFilter.SHOW_TEXT), texts = [];
-  for (let n; (n = walk.nextNode());) if (n.parentElement === e) texts.push(n);
-  for (const n of texts) {
-    const parts = n.textContent.split(/(?<=[/\\])/);
-    if (parts.length < 2) continue;
-    n.replaceWith(...parts.flatMap((p, i) => i ? [document.createElement("wbr"), document.createTextNode(p)] : [document.createTextNode(p)]));
-  }
   return e;
 }
 

@@ -141,7 +141,7 @@ export function mount(main, signal) {
     };
     const label = w.kind === "server" ? w.server : w.name;
     return h("article.card.pin", { data: { pin: w.name || w.kind } },
-      h("div.top", null, h("div", null, h("h3", null, what), h("p.note", null, said(w.server, 60), " · ", said(w.runs, 120), " · ", ago(w.since), w.for && [" · ", path(w.for, 200)])),
+      h("div.top", null, h("div", null, h("h3", null, what), h("p.note", null, said(w.server, 60), " · ", said(w.runs, 120), " · ", h("span.whole", null, ago(w.since)), w.for && [" · ", path(w.for, 200)])),
         h("span.tag" + (w.refused ? ".bad" : ".wait"), null, w.refused ? t("tag.refused") : w.first ? t("tag.first") : t("tag.changed"))),
       w.first && w.reasons?.length > 0 && h("ul.reasons", null, w.reasons.map((r) => h("li", null, said(danger(r), 200)))),
       h("details", { data: { key }, open: open.has(key) || !w.refused }, h("summary", null, w.first ? t("show.first") : t("show", { n: w.changes.length + (w.more ?? 0) })),

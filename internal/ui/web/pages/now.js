@@ -55,7 +55,7 @@ export function mount(main, signal) {
     if (list.length !== cards.children.length || list.some((c, i) => cards.children[i] !== c)) cards.replaceChildren(...list);
   }
 
-  const kind = (revision) => revision >= "2026-07-28" ? t("kind.new", { revision }) : t("kind.old", { revision });
+  const kind = (revision) => parts(t(revision >= "2026-07-28" ? "kind.new" : "kind.old"), { revision: h("span.whole", null, said(revision, 40)) });
 
   function card(key, g, paused) {
     const now = g.now, name = said(g.server, 80);
@@ -80,8 +80,8 @@ export function mount(main, signal) {
     const list = now.clients ?? [];
     if (!list.length) return h("p", null, t("client.none"));
     return h("ul", null, list.map((c) => h("li", null, h("strong", null, said(c.name || "–", 80)), c.version && h("span.soft", null, " ", said(c.version, 40)),
-      c.revision && h("p.note", null, !c.server_revision || c.server_revision === c.revision ? t("spoken", { revision: kind(c.revision) })
-        : t("translated", { client: kind(c.revision), server: kind(c.server_revision) })))), now.more_clients > 0 && h("li.note", null, t("client.more", { n: now.more_clients })));
+      c.revision && h("p.note", null, !c.server_revision || c.server_revision === c.revision ? parts(t("spoken"), { revision: kind(c.revision) })
+        : parts(t("translated"), { client: kind(c.revision), server: kind(c.server_revision) })))), now.more_clients > 0 && h("li.note", null, t("client.more", { n: now.more_clients })));
   }
 
   function root(r) {
