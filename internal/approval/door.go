@@ -520,15 +520,22 @@ func Find(dir string) ([]Guard, error) {
 		return nil, fmt.Errorf("looking for guards: %w", err)
 	}
 	var list []Guard
-	for path, c := range cards {
-		conn, err := dial(context.Background(), c.Socket)
-		if err != nil {
-			c.left(path, err)
-			continue
-		}
-		conn.Close()
-		list = append(list, c.guard(path))
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for path, c := range cards { // all at once: some systems look for a while for one that is gone
+		wg.Go(func() {
+			conn, err := dial(context.Background(), c.Socket)
+			if err != nil {
+				c.left(path, err)
+				return
+			}
+			conn.Close()
+			mu.Lock()
+			defer mu.Unlock()
+			list = append(list, c.guard(path))
+		})
 	}
+	wg.Wait()
 	sortGuards(list)
 	return list, nil
 }

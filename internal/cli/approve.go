@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -166,7 +167,8 @@ type waiting struct {
 	guard approval.Guard
 }
 
-// atDesks are the questions of all guards that run, the oldest first.
+// atDesks are the questions of all guards that run, the oldest first. Guards that cannot be asked are an error beside the questions of
+// the others.
 func (a *app) atDesks(ctx context.Context) (list []waiting, guards []approval.Guard, err error) {
 	dir, err := a.approvalDir()
 	if err != nil {
@@ -175,34 +177,31 @@ func (a *app) atDesks(ctx context.Context) (list []waiting, guards []approval.Gu
 	if guards, err = approval.Find(dir); err != nil {
 		return nil, nil, err
 	}
-	var failed error
-	for _, g := range guards {
-		s, err := g.State(ctx)
-		if err != nil {
-			failed = err
-			continue
-		}
-		for _, q := range s.Questions {
+	desks, errs := make([]approval.State, len(guards)), make([]error, len(guards))
+	var wg sync.WaitGroup
+	for i, g := range guards { // one that hangs holds up no other
+		wg.Go(func() { desks[i], errs[i] = g.State(ctx) })
+	}
+	wg.Wait()
+	for i, g := range guards {
+		for _, q := range desks[i].Questions {
 			list = append(list, waiting{q, g})
 		}
 	}
 	slices.SortStableFunc(list, func(x, y waiting) int { return x.Asked.Compare(y.Asked) })
-	if len(list) == 0 {
-		return nil, guards, failed
-	}
-	return list, guards, nil
+	return list, guards, errors.Join(errs...)
 }
 
 // findQuestion finds the question of a call.
 func (a *app) findQuestion(ctx context.Context, id string) (waiting, error) {
-	list, _, err := a.atDesks(ctx)
-	if err != nil {
-		return waiting{}, err
-	}
+	list, _, failed := a.atDesks(ctx)
 	for _, w := range list {
 		if w.ID == id {
 			return w, nil
 		}
+	}
+	if failed != nil { // it may be there
+		return waiting{}, failed
 	}
 	return waiting{}, withHint(fmt.Errorf("looking for %q: %w", id, approval.ErrNoQuestion), "`rootbound approve list` shows what waits; `rootbound why "+printable(id)+"` what became of a call")
 }
@@ -231,10 +230,7 @@ func (a *app) allow(ctx context.Context, id string, y yesFlags) error {
 }
 
 func (a *app) listQuestions(ctx context.Context, asJSON bool) error {
-	list, guards, err := a.atDesks(ctx)
-	if err != nil {
-		return err
-	}
+	list, guards, failed := a.atDesks(ctx)
 	if asJSON {
 		for _, w := range list {
 			line, err := json.Marshal(w.Question)
@@ -245,10 +241,13 @@ func (a *app) listQuestions(ctx context.Context, asJSON bool) error {
 				return err
 			}
 		}
-		return nil
+		return failed
 	}
 	if text := a.paused(); text != "" {
 		fmt.Fprintf(a.err, "rootbound: %s\n", text)
+	}
+	if len(list) == 0 && failed != nil {
+		return failed
 	}
 	if len(list) == 0 {
 		if len(guards) == 0 {
@@ -271,7 +270,7 @@ func (a *app) listQuestions(ctx context.Context, asJSON bool) error {
 			return err
 		}
 	}
-	return nil
+	return failed
 }
 
 // paused says what is paused; "" for nothing.

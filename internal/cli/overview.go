@@ -26,7 +26,11 @@ func (a *app) overview(ctx context.Context) error {
 		return a.nothingRuns()
 	}
 	var last *approval.Refusal
+	questions := 0
 	for i := range on {
+		if on[i].Closed == "" { // else nobody can answer them here
+			questions += on[i].Questions
+		}
 		if r := on[i].Refused; r != nil && (last == nil || r.Time.After(last.Time)) {
 			last = r
 		}
@@ -35,15 +39,15 @@ func (a *app) overview(ctx context.Context) error {
 	if last != nil {
 		text += fmt.Sprintf(", `rootbound why %s` why the last refusal was one", printable(last.Call))
 	}
-	_, err := fmt.Fprintf(a.out, "%s\n\n%s.\n%s", plural(len(on), "guard runs", "guards run"), text, a.waiting())
+	_, err := fmt.Fprintf(a.out, "%s\n\n%s.\n%s", plural(len(on), "guard runs", "guards run"), text, a.waiting(questions))
 	return err
 }
 
-// waiting says that calls or definitions wait for a person, and what is paused, or nothing.
-func (a *app) waiting() string {
+// waiting says that so many calls, or definitions, wait for a person, and what is paused, or nothing.
+func (a *app) waiting(questions int) string {
 	text := ""
-	if questions, _, err := a.atDesks(context.Background()); err == nil && len(questions) > 0 {
-		text = "\n" + plural(len(questions), "call waits", "calls wait") + " for your yes: `rootbound approve`.\n"
+	if questions > 0 {
+		text = "\n" + plural(questions, "call waits", "calls wait") + " for your yes: `rootbound approve`.\n"
 	}
 	if paused := a.paused(); paused != "" {
 		text += "\n" + strings.ToUpper(paused[:1]) + paused[1:] + ".\n"
@@ -89,7 +93,7 @@ Next: put one in front of a server, in your client's configuration (` + "`rootbo
 
   rootbound run -- npx -y @modelcontextprotocol/server-filesystem ~/project
 
-or see one at work: ` + "`rootbound demo`. `rootbound --help` lists every command.\n" + a.waiting())
+or see one at work: ` + "`rootbound demo`. `rootbound --help` lists every command.\n" + a.waiting(0))
 	_, err = fmt.Fprint(a.out, b.String())
 	return err
 }
