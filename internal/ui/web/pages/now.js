@@ -55,7 +55,7 @@ export function mount(main, signal) {
     if (list.length !== cards.children.length || list.some((c, i) => cards.children[i] !== c)) cards.replaceChildren(...list);
   }
 
-  const kind = (revision) => parts(t(revision >= "2026-07-28" ? "kind.new" : "kind.old"), { revision: h("span.whole", null, said(revision, 40)) });
+  const kind = (revision) => parts(revision >= "2026-07-28" ? t("kind.new") : t("kind.old"), { revision: h("span.whole", null, said(revision, 40)) });
 
   function card(key, g, paused) {
     const now = g.now, name = said(g.server, 80);
