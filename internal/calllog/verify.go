@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -73,15 +74,41 @@ const (
 
 // Verify checks the chain of one file. The error is for a file that cannot be read; what is wrong with its contents is in
 // the report.
-func Verify(path string) (Report, error) {
+func Verify(path string) (Report, error) { return new(Proven).Verify(path) }
+
+// Proven is how far the chain of a file was found to hold, for who verifies it again and again. The zero value is its beginning.
+//
+// What was read once is read again where the file is another one, shrank, was written to without growing, or does not have the
+// last record of then in its place. Who changes an earlier record of a file that also grows is found by Verify, and not by this.
+type Proven struct {
+	file      fs.FileInfo // as it was
+	report    Report      // of the records up to end
+	lines     int
+	last, end int64 // where the last of them begins, and ends
+}
+
+// Verify is the function Verify from there on.
+func (p *Proven) Verify(path string) (Report, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return Report{}, fmt.Errorf("verifying the log: %w", err)
 	}
 	defer f.Close()
 	running := locked(f) // asked first: what ends meanwhile is only called running
-	r, err := verify(f)
+	info, err := f.Stat()
 	if err != nil {
+		return Report{}, fmt.Errorf("verifying the log: %w", err)
+	}
+	if !p.holds(f, info) {
+		*p = Proven{}
+	}
+	p.file = info
+	if _, err = f.Seek(p.end, io.SeekStart); err != nil {
+		return Report{}, fmt.Errorf("verifying the log: %w", err)
+	}
+	r, err := p.verify(f)
+	if err != nil {
+		*p = Proven{}
 		return Report{}, fmt.Errorf("verifying the log: %w", err)
 	}
 	r.Path = path
@@ -89,6 +116,20 @@ func Verify(path string) (Report, error) {
 		r.State = Running
 	}
 	return r, nil
+}
+
+// holds reports whether a file is still the one that was read up to end.
+func (p *Proven) holds(f io.ReaderAt, info fs.FileInfo) bool {
+	if p.end == 0 || !os.SameFile(p.file, info) || info.Size() < p.end ||
+		info.Size() <= p.file.Size() && !(info.Size() == p.file.Size() && info.ModTime().Equal(p.file.ModTime())) {
+		return false
+	}
+	line := make([]byte, p.end-p.last)
+	if _, err := f.ReadAt(line, p.last); err != nil || line[len(line)-1] != '\n' {
+		return false
+	}
+	l, sound := parse(line[:len(line)-1])
+	return sound && l.Hash == p.report.Head
 }
 
 // VerifyDir checks every file in dir, in the order of time.
@@ -108,12 +149,15 @@ func VerifyDir(dir string) ([]Report, error) {
 	return reports, nil
 }
 
-// verify checks what can be read from file.
-func verify(file io.Reader) (Report, error) {
-	var r Report
+// verify checks what can be read from file, and keeps how far it holds.
+func (p *Proven) verify(file io.Reader) (Report, error) {
+	r := p.report
 	lines := bufio.NewReaderSize(file, 256<<10)
 	head := noPrev
-	number, offset := 0, int64(0)
+	if r.Records > 0 {
+		head = digits([]byte(r.Head))
+	}
+	number, offset, last := p.lines, p.end, p.last
 	for {
 		line, n, err := readLine(lines)
 		if err != nil && err != io.EOF {
@@ -124,10 +168,14 @@ func verify(file io.Reader) (Report, error) {
 		if err == io.EOF {
 			if len(bytes.TrimRight(line, "\x00")) > 0 && r.Damage == nil && !cutOff(line, next, head) {
 				r.Damage = &Damage{number, offset, next, Unreadable, "the last line is not the beginning of a record"}
-			} else if r.Damage == nil {
-				r.Tail = len(line)
 			}
 			r.close(head)
+			if r.Damage != nil {
+				*p = Proven{}
+				return r, nil
+			}
+			p.report, p.lines, p.last, p.end = r, number-1, last, offset
+			r.Tail = len(line)
 			return r, nil
 		}
 		l, sound := parse(line)
@@ -151,7 +199,7 @@ func verify(file io.Reader) (Report, error) {
 			if l.Kind == Exit {
 				r.State = Ended
 			}
-			head = digits([]byte(l.Hash))
+			head, last = digits([]byte(l.Hash)), offset
 		case l.Seq == next+1:
 			r.Damage = &Damage{number, offset, next, Missing, fmt.Sprintf("record %d is missing", next)}
 		case l.Seq > next:
@@ -163,6 +211,7 @@ func verify(file io.Reader) (Report, error) {
 		}
 		if r.Damage != nil && (r.Damage.Kind == Unreadable || r.Damage.Kind == Changed) {
 			r.close(head)
+			*p = Proven{}
 			return r, nil
 		}
 		offset += n

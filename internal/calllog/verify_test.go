@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 )
@@ -132,7 +133,7 @@ func TestEveryByte(t *testing.T) {
 		for bit := range 8 {
 			changed := bytes.Clone(whole)
 			changed[i] ^= 1 << bit
-			if r, err := verify(bytes.NewReader(changed)); err != nil || r.Damage == nil {
+			if r, err := new(Proven).verify(bytes.NewReader(changed)); err != nil || r.Damage == nil {
 				t.Errorf("bit %d of byte %d (%q): not noticed: %+v %v", bit, i, whole[i], r, err)
 			}
 		}
@@ -143,7 +144,7 @@ func TestEveryByte(t *testing.T) {
 func TestEveryCut(t *testing.T) {
 	whole := bytes.Join(written(t, 1, "x"), nil)
 	for i := range whole {
-		if r, err := verify(bytes.NewReader(whole[:i])); err != nil || r.Damage != nil || r.State == Ended {
+		if r, err := new(Proven).verify(bytes.NewReader(whole[:i])); err != nil || r.Damage != nil || r.State == Ended {
 			t.Errorf("cut at %d: %+v %v", i, r.Damage, err)
 		}
 	}
@@ -176,6 +177,89 @@ func TestVerifyDir(t *testing.T) {
 	}
 }
 
+func TestVerifyGoesOn(t *testing.T) {
+	lines, other := written(t, 6, "a"), written(t, 6, "b")
+	path := filepath.Join(t.TempDir(), "log.jsonl")
+	stamp := clock()
+	var p Proven
+	put := func(b []byte) { // as another program does: the file stays the same one, and has another time
+		t.Helper()
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		if err == nil {
+			_, err = f.Write(b)
+			at := stamp()
+			err = errors.Join(err, f.Truncate(int64(len(b))), f.Close(), os.Chtimes(path, at, at))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(what string, read int64, same bool) {
+		t.Helper()
+		before := p.end
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := f.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if on := p.holds(f, info); on != (read > 0) {
+			t.Errorf("%s: it goes on: %t", what, on)
+		}
+		f.Close()
+		if read > 0 && before != read {
+			t.Errorf("%s: it goes on at %d, want %d", what, before, read)
+		}
+		got, err := p.Verify(path)
+		want, werr := Verify(path)
+		if err != nil || werr != nil || same != reflect.DeepEqual(got, want) {
+			t.Errorf("%s: found is %+v %+v, %v, and from the start %+v %+v, %v", what, got, got.Damage, err, want, want.Damage, werr)
+		}
+	}
+	join := func(l ...[]byte) []byte { return bytes.Join(l, nil) }
+	size := func(n int) int64 { return int64(len(join(lines[:n]...))) }
+
+	put(join(lines[:3]...))
+	check("the first time", 0, true)
+	check("as it was", size(3), true)
+	put(join(lines[:4]...))
+	check("a record more", size(3), true)
+	put(append(join(lines[:5]...), lines[5][:20]...))
+	check("one that is cut off", size(4), true)
+	put(join(lines...))
+	check("to its end", size(5), true)
+
+	put(join(lines[:4]...))
+	check("it shrank", 0, true)
+	changed := bytes.Replace(join(lines[:4]...), []byte(`"tool":"a0"`), []byte(`"tool":"z0"`), 1)
+	put(changed)
+	check("changed where it was read, with the same length", 0, true)
+	if p.end != 0 {
+		t.Errorf("of a file that was changed %d bytes are held to be proven", p.end)
+	}
+	put(join(lines[:4]...))
+	check("mended", 0, true)
+	put(join(other...))
+	check("another one in its place", 0, true)
+	put(join(lines[:4]...))
+	check("and back", 0, true)
+	if err := os.Rename(path, path+".old"); err != nil {
+		t.Fatal(err)
+	}
+	put(join(lines[:5]...))
+	check("another file of the same name", 0, true)
+	put(append(join(lines[:5]...), "not a record\n"...))
+	check("what is no record behind it", size(5), true)
+	put(append(join(lines[:5]...), other[5]...))
+	check("a record of another file behind it", 0, true)
+	put(join(lines[:4]...))
+	check("without it", 0, true)
+	put(bytes.Replace(join(lines[:5]...), []byte(`"tool":"a0"`), []byte(`"tool":"z0"`), 1))
+	check("changed where it was read, and grown", size(4), false) // only Verify finds that
+}
+
 func FuzzVerify(f *testing.F) {
 	lines := written(f, 2, "x")
 	f.Add(bytes.Join(lines, nil))
@@ -183,7 +267,7 @@ func FuzzVerify(f *testing.F) {
 	f.Add([]byte(`{"seq":1,"time":"","prev":"","hash":"` + string(noPrev[:]) + "\"}\n"))
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := verify(bytes.NewReader(data))
+		r, err := new(Proven).verify(bytes.NewReader(data))
 		if err != nil {
 			t.Fatal(err)
 		}

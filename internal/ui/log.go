@@ -38,14 +38,15 @@ type history struct {
 	err  error
 
 	mu      sync.Mutex // held while a file is verified: one at a time, since that takes a processor
-	checked map[string]checked
+	checked map[string]*checked
 }
 
-// checked is what was found of a file's chain, for as long as the file is what it was.
+// checked is what was found of a file's chain, for as long as the file is what it was, and how far it was proven.
 type checked struct {
-	size  int64
-	stamp time.Time
-	chain chain
+	size   int64
+	stamp  time.Time
+	chain  chain
+	proven calllog.Proven
 }
 
 // index opens the index when it is first needed.
@@ -340,18 +341,19 @@ type chain struct {
 	Error   string `json:"error,omitempty"`
 }
 
-// logChain verifies the files that are named, or all.
+// logChain verifies the files that are named, which goes on where it was the last time, or all from their start.
 func (u *UI) logChain(r *http.Request) (any, error) {
 	names, err := calllog.Files(u.o.LogDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if wanted, ok := r.URL.Query()["file"]; ok {
+	wanted, some := r.URL.Query()["file"]
+	if some {
 		names = slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(wanted, name) })
 	}
 	chains := []chain{}
 	for _, name := range names {
-		c, ok, err := u.verifyFile(r.Context(), name)
+		c, ok, err := u.verifyFile(r.Context(), name, !some)
 		if err != nil {
 			return nil, err
 		}
@@ -362,8 +364,9 @@ func (u *UI) logChain(r *http.Request) (any, error) {
 	return map[string]any{"chains": chains}, nil
 }
 
-// verifyFile verifies a file unless that was done since it was changed. The error is that of ctx.
-func (u *UI) verifyFile(ctx context.Context, name string) (chain, bool, error) {
+// verifyFile verifies a file unless that was done since it was changed: all of it, or what was not proven before. The error is that
+// of ctx.
+func (u *UI) verifyFile(ctx context.Context, name string, all bool) (chain, bool, error) {
 	h := &u.history
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -372,13 +375,20 @@ func (u *UI) verifyFile(ctx context.Context, name string) (chain, bool, error) {
 	}
 	path := filepath.Join(u.o.LogDir, name)
 	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return chain{}, false, nil // pruned meanwhile
+	case err != nil:
+		return chain{File: name, Error: err.Error()}, true, nil
 	}
-	if c, ok := h.checked[name]; err == nil && ok && c.size == info.Size() && c.stamp.Equal(info.ModTime()) && c.chain.State != calllog.Running.String() {
-		return c.chain, true, nil
+	was := h.checked[name]
+	if was != nil && was.size == info.Size() && was.stamp.Equal(info.ModTime()) && was.chain.State != calllog.Running.String() {
+		return was.chain, true, nil
 	}
-	report, err := calllog.Verify(path)
+	if was == nil || all {
+		was = &checked{}
+	}
+	report, err := was.proven.Verify(path)
 	if err != nil {
 		return chain{File: name, Error: err.Error()}, true, nil
 	}
@@ -387,9 +397,10 @@ func (u *UI) verifyFile(ctx context.Context, name string) (chain, bool, error) {
 		c.Line, c.Kind, c.Detail = d.Line, string(d.Kind), d.Detail
 	}
 	if h.checked == nil || len(h.checked) > 10_000 {
-		h.checked = map[string]checked{}
+		h.checked = map[string]*checked{}
 	}
-	h.checked[name] = checked{info.Size(), info.ModTime(), c}
+	was.size, was.stamp, was.chain = info.Size(), info.ModTime(), c
+	h.checked[name] = was
 	return c, true, nil
 }
 

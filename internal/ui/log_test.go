@@ -240,3 +240,62 @@ func TestAProofThatNobodyWaitsForIsNotMade(t *testing.T) {
 		t.Errorf("%d files were verified, %v", len(u.history.checked), err)
 	}
 }
+
+// The chain of a log that grows is proven on from where it was, and all of it when somebody asks for that.
+func TestTheProofGoesOn(t *testing.T) {
+	dir := t.TempDir()
+	l, err := calllog.Create(dir, calllog.Record{Server: "files"}, calllog.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close(0, "")
+	b := serve(t, Options{LogDir: dir, LogIndex: filepath.Join(t.TempDir(), "x.sqlite")}).letIn()
+	add := func(n int) {
+		t.Helper()
+		for range n {
+			if err := l.Append(&calllog.Record{Kind: calllog.Call, Tool: "read"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	proof := func(query, kind string, records int) {
+		t.Helper()
+		var out struct{ Chains []chain }
+		b.get("/api/log/chain"+query, &out)
+		if len(out.Chains) != 1 || out.Chains[0].Kind != kind || out.Chains[0].Records != records {
+			t.Errorf("%q finds %+v, want %q and %d records", query, out.Chains, kind, records)
+		}
+	}
+	view := "?file=" + url.QueryEscape(filepath.Base(l.Path()))
+	change := func(tool string) {
+		t.Helper()
+		f, err := os.OpenFile(l.Path(), os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		text, err := os.ReadFile(l.Path())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteAt([]byte(tool), int64(strings.Index(string(text), `"tool":"`)+len(`"tool":"`))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(10)
+	proof(view, "", 11)
+	add(10)
+	proof(view, "", 21)
+	time.Sleep(20 * time.Millisecond) // so that the clock of the disk shows it
+	change("xxxx")
+	proof(view, string(calllog.Changed), 1)
+	change("read")
+	proof(view, "", 21)
+	change("xxxx")
+	add(1)
+	proof(view, "", 22) // what was proven is not read again while the file grows
+	proof("", string(calllog.Changed), 1)
+	proof(view, string(calllog.Changed), 1)
+	add(1)
+	proof(view, string(calllog.Changed), 1)
+}
