@@ -13,6 +13,7 @@ import (
 	"github.com/mattn/go-runewidth"
 	"github.com/spf13/cobra"
 
+	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/config"
 	"github.com/rootbound/rootbound/internal/guard"
 	"github.com/rootbound/rootbound/internal/splice"
@@ -63,7 +64,7 @@ func (a *app) configShowCommand() *cobra.Command {
 				return err
 			}
 			rows := [][]string{}
-			for _, r := range plan.Show() {
+			for _, r := range plainRows(plan) {
 				row := []string{r.Key, r.Value}
 				if origin {
 					row = append(row, r.Origin)
@@ -81,6 +82,22 @@ func (a *app) configShowCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.Server, "server", "", "the server `NAME` of the file")
 	cmd.RegisterFlagCompletionFunc("server", a.completeServers(&f.Config))
 	return cmd
+}
+
+// plainRows are the rows of what holds, with what looks like a secret replaced.
+func plainRows(plan *config.Plan) []config.Row {
+	rows := plan.Show()
+	args := calllog.RedactArgs(plan.Command.Args)
+	for i, r := range rows {
+		if n := 0; strings.HasPrefix(r.Key, "args[") {
+			if _, err := fmt.Sscanf(r.Key, "args[%d]", &n); err == nil && n < len(args) {
+				rows[i].Value = args[n]
+			}
+		} else if strings.HasPrefix(r.Key, "tool.") {
+			rows[i].Value = calllog.RedactText(r.Value)
+		}
+	}
+	return rows
 }
 
 func (a *app) configExampleCommand() *cobra.Command {

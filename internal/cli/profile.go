@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/config"
 	"github.com/rootbound/rootbound/internal/guard"
 	"github.com/rootbound/rootbound/internal/sandbox"
@@ -281,10 +282,16 @@ func (p *proposal) text(c *confinement, set roots.Set) string {
 	line("# Not seen: which variables of the environment it reads (allow_env).")
 	line("[server.%s]", quoted(c.run.name))
 	command := p.plan.Command
+	args := calllog.RedactArgs(append([]string{command.Path}, command.Args...))[1:] // profiles are shown to others
+	for i, arg := range args {
+		if arg != command.Args[i] {
+			line("# Left out, as it looks like a secret: argument %d. Write it in, or let the server take it from its environment (allow_env).", i+1)
+		}
+	}
 	line("command = %s", quoted(command.Path))
-	if len(command.Args) > 0 {
+	if len(args) > 0 {
 		var words []string
-		for _, arg := range command.Args {
+		for _, arg := range args {
 			words = append(words, quoted(arg))
 		}
 		line("args = [%s]", strings.Join(words, ", "))
@@ -354,7 +361,7 @@ func (p *proposal) text(c *confinement, set roots.Set) string {
 		}
 	}
 	words = append(words, "--", guard.ShellQuote(command.Path))
-	for _, arg := range command.Args {
+	for _, arg := range args {
 		words = append(words, guard.ShellQuote(arg))
 	}
 	line("# The same as a command: rootbound run %s", remark(strings.Join(words, " ")))

@@ -684,8 +684,12 @@ func (r *running) changed(plan *config.Plan, err error) {
 	rules.Tools, rules.Also = tools, rulePaths(plan, r.name)
 	r.posts.set(rules, defaults, plan.Results.Options(r.answers), r.guardPolicy(plan), r.limits.of(r, plan))
 	var now, later []string
+	values := map[string]string{}
+	for _, row := range plainRows(plan) {
+		values[row.Key] = row.Value
+	}
 	for _, row := range plan.Changed(before) {
-		text := fmt.Sprintf("%s = %q", row.Key, row.Value)
+		text := fmt.Sprintf("%s = %q", row.Key, values[row.Key])
 		if row.Value == "" {
 			text = row.Key + " taken out"
 		}

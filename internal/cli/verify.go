@@ -364,7 +364,7 @@ func (a *app) newTested(ctx context.Context, v verifying, workspace string) (*te
 		}
 	}
 	t := &tested{
-		command: startable(plan.Command, cwd), words: append([]string{plan.Command.Path}, plan.Command.Args...),
+		command: startable(plan.Command, cwd), words: calllog.RedactArgs(append([]string{plan.Command.Path}, plan.Command.Args...)), // a report is for others
 		own: strings.TrimSuffix(filepath.Base(plan.Command.Path), ".exe") == "rootbound", here: here,
 	}
 	if !v.unconfined && !t.own {
