@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -81,27 +82,59 @@ func (a *app) profileOf(plan *config.Plan, c *confinement) profile {
 		return nil
 	}
 	versions := sync.OnceValue(func() []string { // the first time that it is asked for: then npx has what it runs in its cache
-		switch {
-		case c != nil && c.version != "":
-			return []string{c.version}
-		case target.Version != "":
-			return []string{target.Version}
-		case slices.Contains([]string{"npx", "npm"}, launch.ProgramName(plan.Command.Path)):
-			return launch.Cached(a.npmCache(), target.Name)
-		}
-		return nil
+		return a.versionsOf(plan, c)
 	})
 	return func(tool, definition string) (guard.Effect, bool) {
 		var most roots.Access
 		for _, v := range versions() {
 			access, ok := plan.Profile.Effect(v, tool, definition)
 			if !ok {
-				return guard.Effect{}, false
+				most = 0
+				break
 			}
 			most |= access
 		}
-		return guard.Effect{Effect: effectOf(most), From: "the profile of " + plan.Profile.Name}, most != 0
+		if most == 0 { // it says so itself, where nobody else is believed after it
+			return guard.Effect{From: unknownTo(plan.Profile, target, versions())}, !plan.TrustAnnotations.Value
+		}
+		return guard.Effect{Effect: effectOf(most), From: "the profile of " + plan.Profile.Name}, true
 	}
+}
+
+// versionsOf are the versions of the server that a command can run; none where that is not known.
+func (a *app) versionsOf(plan *config.Plan, c *confinement) []string {
+	target := launch.Identify(plan.Command)
+	switch {
+	case c != nil && c.version != "":
+		return []string{c.version}
+	case target.Version != "":
+		return []string{target.Version}
+	case slices.Contains([]string{"npx", "npm"}, launch.ProgramName(plan.Command.Path)):
+		return launch.Cached(a.npmCache(), target.Name)
+	}
+	return nil
+}
+
+// unknownTo says of a profile why it does not say what a tool does, and what would help.
+func unknownTo(p launch.Profile, target launch.Target, versions []string) string {
+	known := p.Versions()
+	newest := known[len(known)-1] + ", the newest that it knows"
+	if target.Registry == launch.NPM {
+		newest = target.Name + "@" + newest
+	}
+	i := slices.IndexFunc(versions, func(v string) bool { return !slices.Contains(known, strings.TrimPrefix(v, "v")) })
+	text := "the profile of " + p.Name
+	switch {
+	case len(versions) == 0:
+		return text + ", as the command names no version: write " + newest
+	case i < 0:
+		return text + ", which does not know the tool as the server describes it"
+	case target.Version == "":
+		return fmt.Sprintf("%s, which does not know the version %s that the command may run: write %s", text, printable(versions[i]), newest)
+	case strings.IndexAny(strings.TrimPrefix(versions[i], "v"), "0123456789") != 0:
+		return fmt.Sprintf("%s, as %s is no version: write %s", text, printable(versions[i]), newest)
+	}
+	return fmt.Sprintf("%s, which does not know the version %s: write %s", text, printable(versions[i]), newest)
 }
 
 func effectOf(a roots.Access) policy.Effect {

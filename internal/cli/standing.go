@@ -11,6 +11,7 @@ import (
 
 	"github.com/rootbound/rootbound/internal/config"
 	"github.com/rootbound/rootbound/internal/guard"
+	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/policy"
 	"github.com/rootbound/rootbound/rootfs"
 	"github.com/rootbound/rootbound/roots"
@@ -104,8 +105,24 @@ func (a *app) standingPath(label string, plan *config.Plan, path string) {
 		d := plan.Policy.Rules.Explain(policy.Call{Server: plan.Server, Effect: e, Paths: []policy.Path{at}})
 		line("  %-8s  %-5s  %s", e, d.Verdict, printable(d.Rule))
 	}
+	if text := a.versionless(plan); text != "" {
+		line("  tools     may do anything, says %s", printable(text))
+	}
 	a.standingRules(plan.Policy.Rules.About(plan.Server, &at, ""))
 	line("  to change  a [[rule]] with match = { %sargs = { path = { path_under = %q } } }", printable(of(plan)), printable(place.Path))
+}
+
+// versionless says why a shipped profile says nothing of what a server's tools do, for want of a version that it knows; "" where it
+// may.
+func (a *app) versionless(plan *config.Plan) string {
+	if !plan.Known || !plan.Profile.HasEffects() || plan.TrustAnnotations.Value {
+		return ""
+	}
+	versions := a.versionsOf(plan, nil)
+	if len(versions) > 0 && !slices.ContainsFunc(versions, func(v string) bool { return !slices.Contains(plan.Profile.Versions(), strings.TrimPrefix(v, "v")) }) {
+		return ""
+	}
+	return unknownTo(plan.Profile, launch.Identify(plan.Command), versions)
 }
 
 // accessOf is what a root has to allow.

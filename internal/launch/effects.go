@@ -33,6 +33,14 @@ func (p Profile) Effect(version, tool, definition string) (roots.Access, bool) {
 	return e.access, ok && slices.Contains(strings.Fields(e.definitions), definition[:printed])
 }
 
+// Versions are those of which it is known what their tools do, oldest first.
+func (p Profile) Versions() []string {
+	if p.effects == nil {
+		return nil
+	}
+	return strings.Fields(p.effects.versions)
+}
+
 // HasEffects reports whether it is known of any version what the tools do.
 func (p Profile) HasEffects() bool { return p.effects != nil }
 
