@@ -28,7 +28,7 @@ func content(size int, escaped bool) []byte {
 	return b
 }
 
-func BenchmarkRedactJSON(b *testing.B) {
+func BenchmarkRedact(b *testing.B) {
 	for _, bb := range []struct {
 		name string
 		args []byte

@@ -21,12 +21,6 @@ const (
 	maxDepth  = 64      // nesting that is looked into
 )
 
-// RedactJSON appends to dst the JSON value src, redacted as Append redacts arguments. What it appends is always one valid
-// JSON value: where src is not, it is {"bytes":n,"sha256":"…"}.
-func RedactJSON(dst, src []byte) []byte {
-	return new(walker).appendJSON(dst, src)
-}
-
 // RedactText returns s with what looks like a secret replaced.
 func RedactText(s string) string {
 	var b []byte
@@ -91,6 +85,8 @@ func appendMarker(dst []byte, n int) []byte {
 	return append(strconv.AppendInt(append(dst, '['), int64(n), 10), " bytes redacted]"...)
 }
 
+// appendJSON appends to dst the JSON value src, redacted. What it appends is always one valid JSON value: where src is not, it is
+// {"bytes":n,"sha256":"…"}.
 func (w *walker) appendJSON(dst, src []byte) []byte {
 	w.src, w.pos, w.dst, w.most = src, 0, dst, len(dst)+maxArgs
 	if w.bodies {
