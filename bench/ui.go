@@ -169,7 +169,7 @@ func (h *uiHome) serve() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reading the link of the page: %w", err)
 	}
-	h.at, _, _ = strings.Cut(link, "/#")
+	h.at, _, _ = strings.Cut(link, "/?")
 	return strings.TrimSpace(link), nil
 }
 

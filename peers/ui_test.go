@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -120,7 +122,7 @@ func (h *home) open() *tab {
 // browse is a browser for a link, which is not opened yet.
 func (h *home) browse(link string) *tab {
 	h.t.Helper()
-	at, _, _ := strings.Cut(link, "/#")
+	at, _, _ := strings.Cut(link, "/?")
 	return &tab{newPage(h.t, func(address string) bool { return strings.HasPrefix(address, at+"/") }), link, at}
 }
 
@@ -143,9 +145,9 @@ func (p *tab) key(key string) {
 const settled = 700 * time.Millisecond
 
 // serve serves the page, and returns its link.
-func (h *home) serve() string {
+func (h *home) serve(args ...string) string {
 	h.t.Helper()
-	cmd := h.command("ui")
+	cmd := h.command(append([]string{"ui"}, args...)...)
 	cmd.Stderr = h.t.Output()
 	out, err := cmd.StdoutPipe()
 	if err == nil {
@@ -365,6 +367,61 @@ func TestALinkIsForOneBrowser(t *testing.T) {
 	thief.do(chromedp.Navigate(thief.at + "/#/now"))
 	thief.do(chromedp.Reload())
 	thief.shows("This tab is not let in")
+}
+
+// squatter is another program that was at the port of the page before. What it serves is kept by the browser for as long as that
+// likes, and a service worker of it answers, or hands on, what is asked for later.
+func squatter(t *testing.T, worker string) (address string, leave func()) {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Cache-Control", "max-age=31536000")
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, `<title>other</title><p>another program<script>navigator.serviceWorker.register("/worker.js").then(() => navigator.serviceWorker.ready).then(() => document.title = "stays")</script>`)
+	})
+	mux.HandleFunc("/web/", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Cache-Control", "max-age=31536000")
+		w.Header().Set("Content-Type", "text/javascript")
+		fmt.Fprint(w, `document.title = "owned"`)
+	})
+	mux.HandleFunc("/worker.js", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/javascript")
+		fmt.Fprint(w, worker)
+	})
+	s := httptest.NewServer(mux)
+	return strings.TrimPrefix(s.URL, "http://"), s.Close
+}
+
+// TestWhoWasAtThePortBefore leaves what it can in the browser: copies of what the page is made of, and a service worker.
+func TestWhoWasAtThePortBefore(t *testing.T) {
+	for name, worker := range map[string]string{
+		"hands on": `addEventListener("install", () => skipWaiting()); addEventListener("activate", (e) => e.waitUntil(clients.claim())); addEventListener("fetch", (e) => e.respondWith(fetch(e.request)))`,
+		"answers":  `addEventListener("install", () => skipWaiting()); addEventListener("activate", (e) => e.waitUntil(clients.claim())); addEventListener("fetch", (e) => { if (e.request.mode === "navigate") e.respondWith(new Response("<p>still here", {headers: {"Content-Type": "text/html"}})) })`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			address, leave := squatter(t, worker)
+			h := newHome(t, "")
+			p := h.browse("http://" + address + "/?#")
+			p.do(chromedp.Navigate("http://" + address + "/"))
+			p.until(`document.title === "stays"`)
+			p.run(`fetch("/web/app.js").then(r => r.text())`)
+			leave()
+			link := h.serve("--listen", address)
+			p.do(chromedp.Navigate(link))
+			if name == "answers" { // the browser asks for its script again, a moment after it has answered
+				p.shows("still here")
+				p.until(`navigator.serviceWorker.getRegistrations().then(l => l.length === 0)`)
+				p.do(chromedp.Reload())
+			}
+			p.shows("No guard runs")
+			p.until(`navigator.serviceWorker.getRegistrations().then(l => l.length === 0 && !navigator.serviceWorker.controller)`)
+			p.do(chromedp.Reload())
+			p.shows("No guard runs")
+			if title := eval[string](p.page, `document.title`); !strings.Contains(title, "Rootbound") {
+				t.Errorf("the page is %q", title)
+			}
+		})
+	}
 }
 
 // TestANotification comes while the tab is hidden, and not else.

@@ -48,6 +48,10 @@ func (u *UI) Handler() http.Handler {
 			refuse(w, problem{http.StatusForbidden, "origin", "this request is not from this page"})
 			return
 		}
+		if isWorker(r) {
+			serveWorker(w)
+			return
+		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		inner.ServeHTTP(w, r)
 	})

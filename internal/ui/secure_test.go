@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,6 +93,27 @@ func TestPort80(t *testing.T) {
 		w := httptest.NewRecorder()
 		if u.Handler().ServeHTTP(w, r); w.Code != want {
 			t.Errorf("the host %q is answered with %d, want %d", host, w.Code, want)
+		}
+	}
+}
+
+// What another program has left for our origin in the browser goes.
+func TestWhatWasLeftForTheOriginGoes(t *testing.T) {
+	b := &browser{served: serve(t, Options{})}
+	address, _, _ := strings.Cut(b.ui.Link(addr(b.at)), "#")
+	if again, _, _ := strings.Cut(b.ui.Link(addr(b.at)), "#"); again == address {
+		t.Errorf("two links have the address %q, of which the browser may keep a copy", address)
+	}
+	if status, h, text := b.do("GET", strings.TrimPrefix(address, b.at), ""); status != 200 || h.Get("Clear-Site-Data") != `"cache"` || !strings.Contains(text, "app.js") {
+		t.Errorf("the address of a link: %d %v", status, h)
+	}
+	if _, h, _ := b.do("GET", "/", ""); h.Get("Clear-Site-Data") != "" {
+		t.Error("each time that the page is loaded anew something is cleared")
+	}
+	b.header = map[string]string{"Service-Worker": "script"}
+	for _, path := range []string{"/worker.js", "/web/app.js", "/"} {
+		if status, h, text := b.do("GET", path, ""); status != 200 || text != workerGone || !strings.HasPrefix(h.Get("Content-Type"), "text/javascript") {
+			t.Errorf("a service worker at %s: %d %v %q", path, status, h, text)
 		}
 	}
 }

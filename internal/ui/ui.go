@@ -147,8 +147,9 @@ func (u *UI) Link(at net.Addr) string {
 	u.mu.Lock()
 	u.token = token
 	u.mu.Unlock()
-	// What is behind # is not sent to anybody.
-	return "http://" + at.String() + "/#open=" + token
+	// What is behind # is not sent to anybody. An address that was never asked for is none that the browser has kept from who was at
+	// this port before.
+	return "http://" + at.String() + "/?" + secret()[:8] + "#open=" + token
 }
 
 // Serve serves the page until ctx ends. It closes l.

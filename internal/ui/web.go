@@ -11,10 +11,28 @@ import (
 //go:embed web
 var web embed.FS
 
-func serveIndex(w http.ResponseWriter, _ *http.Request) { serveFile(w, "web/index.html") }
+func serveIndex(w http.ResponseWriter, r *http.Request) {
+	if r.URL.RawQuery != "" { // the address of a link: the modules are to be ours, too, and not kept from another program
+		w.Header().Set("Clear-Site-Data", `"cache"`)
+	}
+	serveFile(w, "web/index.html")
+}
 
 func serveModule(w http.ResponseWriter, r *http.Request) {
 	serveFile(w, strings.TrimPrefix(path.Clean(r.URL.Path), "/"))
+}
+
+// workerGone is what a service worker becomes that another program has left for our origin, and whose script the browser asks
+// for again: it goes.
+const workerGone = `addEventListener("install", () => skipWaiting()); addEventListener("activate", (e) => e.waitUntil(registration.unregister()));
+`
+
+// isWorker reports whether a browser asks for the script of a service worker. We have none.
+func isWorker(r *http.Request) bool { return r.Header.Get("Service-Worker") == "script" }
+
+func serveWorker(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", types[".js"])
+	w.Write([]byte(workerGone))
 }
 
 // style is the one style sheet of the page, with what each section has of its own: the browser paints when it has all of them.

@@ -111,9 +111,22 @@ function settings() {
 
 const broken = h("div.broken", { role: "alert", hidden: true }, t("away"));
 
+// alone reports whether nothing stands between the page and us. A service worker is none of ours, but of who was at this port
+// before: it goes, and the page is loaded anew without it.
+async function alone() {
+  const workers = navigator.serviceWorker;
+  if (!workers) return true;
+  for (const r of await workers.getRegistrations().catch(() => [])) await r.unregister().catch(() => false);
+  if (!workers.controller) return true;
+  if (performance.getEntriesByType("navigation")[0]?.type === "reload") closed(); // it is there again
+  else location.reload();
+  return false;
+}
+
 async function begin() {
   setTheme(theme());
   navigation();
+  if (!await alone()) return;
   settings();
   document.body.prepend(broken);
   const token = /^#open=([\w-]+)$/.exec(location.hash)?.[1];
