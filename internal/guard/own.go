@@ -3,10 +3,11 @@ package guard
 import (
 	"os"
 	"path/filepath"
-	"runtime"
-	"strings"
+	"slices"
 
 	"github.com/rootbound/rootbound/internal/pathargs"
+	"github.com/rootbound/rootbound/internal/policy"
+	"github.com/rootbound/rootbound/rootfs"
 	"github.com/rootbound/rootbound/roots"
 )
 
@@ -20,8 +21,10 @@ func (g *Guard) judgeArgs(args []pathargs.Argument, set roots.Set) pathargs.Verd
 	}
 	v := pathargs.Judge(args, set, g.opt.Process)
 	for i := range v.Judged {
-		if j := &v.Judged[i]; j.Refusal == pathargs.NotRefused && g.own(j.Place.Path, j.Need) {
-			j.Refusal = pathargs.Forbidden
+		j := &v.Judged[i]
+		// A server may read the value in any of the ways that were judged.
+		if at := slices.IndexFunc(j.Places, func(p rootfs.Place) bool { return g.own(p.Path, j.Need) }); at >= 0 {
+			j.Place, j.Places, j.Refusal = j.Places[at], nil, pathargs.Forbidden
 		}
 	}
 	return v
@@ -33,16 +36,16 @@ func (g *Guard) own(path string, need roots.Access) bool {
 	if need&^roots.Read == 0 {
 		return false
 	}
+	there, err := os.Stat(path)
 	for _, p := range g.opt.Own {
 		p = resolved(p)
-		if within(path, p) || need&roots.Delete != 0 && within(p, path) {
+		if policy.Under(path, p) || need&roots.Delete != 0 && policy.Under(p, path) {
 			return true
 		}
-		a, err := os.Stat(path)
-		if err != nil {
+		if err != nil { // nothing is there that could be ours under another name
 			continue
 		}
-		if b, err := os.Stat(p); err == nil && os.SameFile(a, b) {
+		if ours, err := os.Stat(p); err == nil && os.SameFile(there, ours) {
 			return true
 		}
 	}
@@ -58,14 +61,4 @@ func resolved(path string) string {
 		return filepath.Join(dir, filepath.Base(path))
 	}
 	return path
-}
-
-// within reports whether path is dir or in it. Where names fold it is by letters: what is refused too much is a name like
-// one of ours.
-func within(path, dir string) bool {
-	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
-		path, dir = strings.ToLower(path), strings.ToLower(dir)
-	}
-	rest, ok := strings.CutPrefix(path, dir)
-	return ok && (rest == "" || os.IsPathSeparator(rest[0]))
 }
