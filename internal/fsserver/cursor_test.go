@@ -294,7 +294,7 @@ func TestOfVeryManyMatchesTheFirstAreKept(t *testing.T) {
 
 // What a tree has no room for is had by asking for a directory beneath, as its note says.
 func TestATreeThatIsCutIsHadInParts(t *testing.T) {
-	const n = 50_000
+	const n = 20_000
 	dir := project(t, map[string]string{"a/": "", "b/": ""})
 	for i := range 2 * n {
 		f, err := os.Create(filepath.Join(dir, []string{"a", "b"}[i%2], fmt.Sprintf("f%05d", i/2)))
