@@ -30,6 +30,7 @@ type call struct {
 	lent    *lent
 	args    arguments
 	copied  atomic.Int64 // bytes, of a call that copies
+	findings
 }
 
 // answer is what a tool answers.
@@ -59,6 +60,7 @@ const (
 	codeNoRoots     = "no_roots"
 	codeUnavailable = "root_unavailable"
 	codeTooLarge    = "too_large" // the answer, or a file
+	codeHeldUp      = "held_up"   // by a file system that does not answer
 )
 
 // denial is the refusal of a path because of the roots. The stages in front log it, and may get to know of other roots.
@@ -111,6 +113,9 @@ var nothingAllowed = refusal{codeNoRoots, "No directory is allowed, so there is 
 	"roots leaves none. Name one when the server is started, as in `rootbound fs DIR`."}
 
 func (s *Server) run(ctx context.Context, r *exchange.Request, slot *slot, l *lent) (answer, error) {
+	if err := slot.refused(); err != nil {
+		return answer{}, err
+	}
 	name := wire.GetString(r.Msg.Params(), "name")
 	t := s.findTool(name)
 	if t == nil {

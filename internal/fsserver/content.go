@@ -74,8 +74,7 @@ type search struct {
 
 	buffers chan *searchBuffer // as many as files are searched at once
 
-	mu    sync.Mutex
-	found []foundFile // the first by path, with most matches in all, and what is behind them in the last file
+	in []foundFile // the first by path, with most matches in all, and what is behind them in the last file; by found
 
 	matches, files, searched, binary, unreadable, protected, closed, ignored, longLines, pieced atomic.Int64
 }
@@ -160,7 +159,7 @@ func runSearchContent(c *call) (answer, error) {
 		s.buffers <- nil // made when it is first used
 	}
 	var cancel context.CancelFunc
-	s.ctx, cancel = context.WithTimeout(c.ctx, maxWalk)
+	s.ctx, cancel = context.WithTimeout(c.ctx, c.slots.waits.walk)
 	defer cancel()
 	var one bool
 	path, err := c.at(opScandir, c.args.text("path"), func(path string) error {
@@ -314,6 +313,7 @@ func (s *search) lines(file io.ReaderAt, b *searchBuffer, behind int64, most int
 		counted int64      // the last line that has matched
 	)
 	for first := true; s.ctx.Err() == nil; first = false {
+		s.slot.moves()
 		n, err := file.ReadAt(b.block[held:], offset+int64(held))
 		last := err == io.EOF
 		if err != nil && !last {
@@ -448,10 +448,10 @@ func (s *search) contextOf(lines [][]byte, choose func([][]byte) [][]byte) []str
 
 // room returns how many lines of a file can be among those that are shown, as far as that is known.
 func (s *search) room(name string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	most := s.most
-	for _, f := range s.found {
+	for _, f := range s.in {
 		if comparePaths(f.path, name) > 0 {
 			break
 		}
@@ -465,18 +465,21 @@ func (s *search) keep(f foundFile) {
 	if len(f.lines) == 0 {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	at, _ := slices.BinarySearchFunc(s.found, f, func(a, b foundFile) int { return comparePaths(a.path, b.path) })
-	s.found = slices.Insert(s.found, at, f)
+	s.Lock()
+	defer s.Unlock()
+	if s.over {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(s.in, f, func(a, b foundFile) int { return comparePaths(a.path, b.path) })
+	s.in = slices.Insert(s.in, at, f)
 	shown := 0
-	for i, f := range s.found {
+	for i, f := range s.in {
 		if shown >= s.most {
-			s.found = slices.Delete(s.found, i, len(s.found))
+			s.in = slices.Delete(s.in, i, len(s.in))
 			break
 		}
 		if over := shown + len(f.lines) - s.most; over > 0 {
-			s.found[i].lines = f.lines[:len(f.lines)-over]
+			s.in[i].lines = f.lines[:len(f.lines)-over]
 		}
 		shown += len(f.lines)
 	}
@@ -502,7 +505,7 @@ func comparePaths(a, b string) int {
 func (s *search) answer(w walked) answer {
 	var b strings.Builder
 	shown, last := int64(0), s.last
-	for _, f := range s.found {
+	for _, f := range s.in {
 		if b.Len() > maxList {
 			break
 		}
@@ -540,6 +543,8 @@ func (s *search) answer(w walked) answer {
 		cursor = wire.AppendQuote([]byte(`,"cursor":`), last.cursor())
 	}
 	switch {
+	case w.stuck:
+		note("The search was ended after %v and is not complete: a file system in it did not answer. Search a smaller directory, or leave more out.", maxWalk)
 	case late:
 		note("The search was ended after %v and is not complete. Search a smaller directory, or leave more out.", maxWalk)
 	case w.Cut:

@@ -275,7 +275,7 @@ func TestOfVeryManyMatchesTheFirstAreKept(t *testing.T) {
 		for j := range names {
 			f.names = append(f.names, fmt.Sprintf("%05d", j))
 		}
-		s.hits.Add(names)
+		s.hits += names
 		s.keep(f)
 	}
 	if s.kept >= maxHits || s.end == "" {

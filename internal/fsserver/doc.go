@@ -15,8 +15,9 @@
 // A root that is replaced while its set stays the same is served as it was opened; the roots stage looks for that and
 // makes another set of it. Error texts name the allowed directories and paths beneath them, as those of the reference
 // server do (unless Options.Redact keeps them out), and say no more of what lies outside than the argument did. An answer
-// is bounded, and so is how many calls walk or have a large file in memory at one time; the others wait. How many small
-// calls run at one time is not.
+// is bounded, and so is how many calls walk or have a large file in memory at one time; the others wait. A file system that does
+// not answer keeps the calls that reach it: a walk is answered without it after a while, and what waits for it beyond a number of
+// calls is refused.
 //
 // A change of a resource is noticed by the times of its file and not by its content. The system's watcher, which only says
 // when to look, watches paths: it may be led to watch a directory outside, and nothing of that is told.

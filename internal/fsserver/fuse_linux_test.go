@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -181,6 +182,7 @@ func TestUnreadableMounts(t *testing.T) {
 			})
 		}
 		t.Run("silent", testSilentMount)
+		t.Run("walks", testWalksOfASilentMount)
 	})
 }
 
@@ -220,5 +222,74 @@ func testSilentMount(t *testing.T) {
 			t.Fatal("a call that reached it is not answered when it is gone")
 		}
 	}
+	c.report(t)
+}
+
+// Walks that a silent mount holds up are answered with the rest when their time is over, and keep no other walk waiting; nor do
+// those that it holds up for ever. More than that are refused.
+func testWalksOfASilentMount(t *testing.T) {
+	c := newTrial(t, map[string]string{"R/m/": "", "R/z/f": "inside"}, rootfs.Options{})
+	if err := mountFUSE(fuseMode{silent: true})(t, c.w); errors.Is(err, errors.ErrUnsupported) {
+		t.Logf("left out: walks: %v", err)
+		return
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	s := newServer(t)
+	s.slots.waits = waits{walk: 500 * time.Millisecond, slot: 100 * time.Millisecond, still: 20 * time.Millisecond}
+	c.server = exchange.Checked(s, func(err error) { t.Error(err) })
+	over := []step{
+		tryAt("directory_tree", "$W/R", "~ did not answer within"), tryAt("directory_tree", "$W/R", `~ "name": "b.txt"`), tryAt("directory_tree", "$W/R", `~ it was not looked at`),
+		trySearch("$W/R", "**/f", "~ /R/z/f"), trySearch("$W/R", "**/f", "~ a file system in it did not answer"),
+		tryAt("search_content", "$W/R", "~ ok.txt", `"pattern":"inside"`), tryAt("search_content", "$W/R", "~ not complete: a file system in it did not answer", `"pattern":"inside"`),
+		tryAt("list_directory_with_sizes", "$W/R", "~ [FILE] ok.txt                                6 B"), tryAt("list_directory_with_sizes", "$W/R", "~ Not every size is known", `"sortBy":"size"`),
+		tryAt("directory_tree", "$W/R/m", "deny budget"),
+	}
+	var all sync.WaitGroup
+	for _, step := range over {
+		all.Go(func() {
+			if got := c.call(t, step.tool, step.args); !c.satisfies(got, step.want) {
+				t.Errorf("%s %s: %s", step.tool, step.args, got)
+			}
+		})
+	}
+	time.Sleep(100 * time.Millisecond) // all of them are held up
+	beside := func(step step) {
+		if got := c.call(t, step.tool, step.args); !c.satisfies(got, step.want) {
+			t.Errorf("beside it, %s %s: %s", step.tool, step.args, got)
+		}
+	}
+	beside(tryAt("directory_tree", "$W/R/a", "~ b.txt"))
+	beside(trySearch("$W/S", "**", "~ two.txt"))
+	all.Wait()
+	beside(tryAt("search_content", "$W/S", "~ two.txt", `"pattern":"second"`))
+	for range maxHeldUp + maxWalks {
+		all.Go(func() { c.call(t, "directory_tree", `{"path":"$W/R/m"}`) })
+	}
+	all.Wait()
+	beside(tryAt("directory_tree", "$W/R/a", "deny held_up"))
+	beside(tryRead("$W/R/ok.txt", "= inside"))
+
+	s.slots.most = 4
+	answers := make(chan exchange.Outcome, s.slots.most)
+	for range s.slots.most {
+		s.Handle(t.Context(), request(exchange.Legacy, "tools/call", c.path(`{"name":"read_text_file","arguments":{"path":"$W/R/m/f"}}`), c.set), func(o exchange.Outcome) { answers <- o })
+	}
+	beside(tryRead("$W/R/ok.txt", "deny held_up"))
+	if got := ask(t, s, request(exchange.Modern, "resources/read", c.path(`{"uri":"file://$W/R/ok.txt"}`), c.set)); !strings.Contains(got, `"reason":"held_up"`) {
+		t.Errorf("a resource is answered with %s", got)
+	}
+	if err := unix.Unmount(c.w+"/R/m", unix.MNT_DETACH|unix.MNT_FORCE); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(mcptest.Patience); len(s.slots.walks) > 0 || s.slots.heldUp.Load() > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d walks have a slot, and %d count as held up, when it is gone", len(s.slots.walks), s.slots.heldUp.Load())
+		}
+	}
+	for range s.slots.most {
+		<-answers
+	}
+	beside(tryAt("directory_tree", "$W/R", "~ b.txt"))
 	c.report(t)
 }

@@ -95,9 +95,15 @@ var listDirectoryWithSizes = tool{
 			return answer{}, err
 		}
 		var entries []sizedEntry
-		w, err := c.walk(c.args.text("path"), rootfs.WalkOptions{MaxDepth: 1}, func(context.Context, string) (func(*rootfs.Directory) []rootfs.Entry, error) {
+		w, err := c.walk(c.args.text("path"), rootfs.WalkOptions{MaxDepth: 1}, func(ctx context.Context, _ string) (func(*rootfs.Directory) []rootfs.Entry, error) {
 			return func(d *rootfs.Directory) []rootfs.Entry {
-				entries = c.sizes(d)
+				c.found(func() {
+					entries = make([]sizedEntry, len(d.Entries))
+					for i, e := range d.Entries {
+						entries[i] = sizedEntry{Entry: e}
+					}
+				})
+				c.sizes(ctx, d, bySize, func(i int, size int64) { entries[i].size = size })
 				return nil
 			}, nil
 		})
@@ -119,7 +125,11 @@ var listDirectoryWithSizes = tool{
 			}
 		}
 		uri := func(name string) string { return roots.FileURI(filepath.Join(w.start, name)) }
-		return answer{text: c.listSizes(entries, from, maxList, bySize, uri)}, nil
+		text := c.listSizes(entries, from, maxList, bySize, uri)
+		if w.late {
+			text += fmt.Sprintf("\nNot every size is known: they were not told within %v, and are shown as 0 B.", maxWalk)
+		}
+		return answer{text: text}, nil
 	},
 }
 
@@ -149,19 +159,21 @@ type sizedEntry struct {
 	size int64
 }
 
-// sizes describes what is in a directory.
-func (c *call) sizes(d *rootfs.Directory) []sizedEntry {
-	entries := make([]sizedEntry, 0, len(d.Entries))
-	for _, e := range d.Entries {
-		sized := sizedEntry{Entry: e}
-		if c.ctx.Err() == nil {
-			if info, err := d.Stat(e.Name); err == nil {
-				sized.size = info.Size()
-			}
+// sizes tells the size of each entry of a directory, those of directories if they are wanted: nobody is shown them. Tell is called
+// inside found.
+func (c *call) sizes(ctx context.Context, d *rootfs.Directory, directories bool, tell func(i int, size int64)) {
+	for i, e := range d.Entries {
+		if ctx.Err() != nil {
+			return
 		}
-		entries = append(entries, sized)
+		c.slot.moves()
+		if e.Type.IsDir() && !directories {
+			continue
+		}
+		if info, err := d.Stat(e.Name); err == nil {
+			c.found(func() { tell(i, info.Size()) })
+		}
 	}
-	return entries
 }
 
 // listSizes writes the names and sizes one a line, from one of them on, up to about a number of bytes, and what all of them are

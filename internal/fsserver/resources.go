@@ -63,12 +63,12 @@ func listResources(set roots.Set) string {
 
 // readResource answers resources/read.
 func (s *Server) readResource(ctx context.Context, r *exchange.Request, t *slot) exchange.Outcome {
-	c, uri, err := s.resourceCall(ctx, r)
+	c, uri, err := s.resourceCall(ctx, r, t)
 	if err == nil {
 		defer s.sets.done(c.openSet)
 		var l lent
 		defer l.giveBack()
-		c.slot, c.lent = t, &l
+		c.lent = &l
 		var members string
 		if members, err = c.contents(uri); err == nil {
 			return s.result(r, members+hints(r, noHints))
@@ -81,12 +81,15 @@ func (s *Server) readResource(ctx context.Context, r *exchange.Request, t *slot)
 }
 
 // resourceCall begins what is done with the resource that a request names. Without an error the caller lets go of the set.
-func (s *Server) resourceCall(ctx context.Context, r *exchange.Request) (*call, string, error) {
+func (s *Server) resourceCall(ctx context.Context, r *exchange.Request, t *slot) (*call, string, error) {
+	if err := t.refused(); err != nil {
+		return nil, "", err
+	}
 	value, _ := wire.Get(r.Msg.Params(), "uri")
 	if typeOf(value) != "string" {
 		return nil, "", refuse(codeArguments, `%s needs a string "uri"`, r.Msg.Method())
 	}
-	c, uri := &call{Server: s, ctx: ctx, request: r}, unquote(value)
+	c, uri := &call{Server: s, ctx: ctx, request: r, slot: t}, unquote(value)
 	if !readable(r.Roots) {
 		return nil, uri, denial{nothingAllowed, reasonNoRoots, ""}
 	}

@@ -6,8 +6,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/rootbound/rootbound/rootfs"
 )
@@ -57,12 +55,11 @@ type nameSearch struct {
 	pattern *glob
 	filter  *filter
 	last    string // the path of the cursor, beneath the start
-	hits    atomic.Int64
-
-	mu    sync.Mutex
-	found []*foundIn
-	kept  int    // the names in found
-	end   string // if not "", no answer carries what is behind this path
+	// By found:
+	hits int64
+	in   []*foundIn
+	kept int    // the names in them
+	end  string // if not "", no answer carries what is behind this path
 }
 
 // foundIn is what was found in one directory.
@@ -104,35 +101,35 @@ func (s *nameSearch) visit(d *rootfs.Directory) []rootfs.Entry {
 	if names == nil {
 		return enter
 	}
-	s.hits.Add(int64(len(names)))
 	slices.Sort(names)
-	s.keep(&foundIn{d.Path, names})
+	s.found(func() {
+		s.hits += int64(len(names))
+		s.keep(&foundIn{d.Path, names})
+	})
 	return enter
 }
 
 // keep keeps what was found, as far as it may be among the first by path that one answer carries.
 func (s *nameSearch) keep(f *foundIn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.end != "" {
 		f.cutBehind(s.end)
 	}
 	if len(f.names) == 0 {
 		return
 	}
-	s.found = append(s.found, f)
+	s.in = append(s.in, f)
 	if s.kept += len(f.names); s.kept <= maxHits {
 		return
 	}
 	size := 0
-	for p := range ordered(s.found) {
+	for p := range ordered(s.in) {
 		if size += len("/") + len(p) + len("\n"); size > maxFound {
 			s.end = p
 			break
 		}
 	}
 	s.kept = 0
-	s.found = slices.DeleteFunc(s.found, func(f *foundIn) bool {
+	s.in = slices.DeleteFunc(s.in, func(f *foundIn) bool {
 		f.cutBehind(s.end)
 		s.kept += len(f.names)
 		return len(f.names) == 0
@@ -160,9 +157,9 @@ func (s *nameSearch) leadsInside(d *rootfs.Directory, name string) bool {
 // text is the answer: the paths in order, each directory before what is in it, and what is missing.
 func (s *nameSearch) text(w walked) string {
 	var b strings.Builder
-	left := s.hits.Load()
+	left := s.hits
 	last := "" // that is listed
-	for p := range ordered(s.found) {
+	for p := range ordered(s.in) {
 		if b.Len() >= maxFound {
 			break
 		}
@@ -182,6 +179,9 @@ func (s *nameSearch) text(w walked) string {
 			plural(left, "more match is", "more matches are"), maxFound, s.goOn(cursorAt(last)))
 	}
 	switch {
+	case w.stuck:
+		fmt.Fprintf(&b, "The search ended after %v and %d entries, and there may be more: a file system in it did not answer. Search a directory beneath this one, or leave "+
+			"something out with excludePatterns.\n", maxWalk, w.Entries)
 	case w.late:
 		fmt.Fprintf(&b, "The search ended after %v and %d entries, and there may be more. Search a directory beneath this one.\n", maxWalk, w.Entries)
 	case w.Cut:

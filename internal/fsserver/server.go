@@ -62,7 +62,7 @@ type Server struct {
 	subscriptions            subscriptions
 	compat, redact           bool
 	protection               func() string
-	slots                    slots
+	slots                    *slots
 	calls, reads, subscribes exchange.Handler
 }
 
@@ -81,8 +81,8 @@ func New(o Options) *Server {
 		s.info = append(append(s.info, `,"title":`...), wire.Quote(o.Title)...)
 	}
 	s.info = append(append(append(s.info, `,"version":`...), wire.Quote(o.Version)...), '}')
-	s.slots = newSlots()
-	s.calls, s.reads, s.subscribes = work(s.call), work(s.readResource), exchange.Work(s.subscribe)
+	s.slots = newSlots(waits{walk: maxWalk, slot: maxWalk, still: maxStill})
+	s.calls, s.reads, s.subscribes = s.slots.work(s.call), s.slots.work(s.readResource), s.slots.work(s.subscribe)
 	s.subscriptions.sets = &s.sets
 	return s
 }

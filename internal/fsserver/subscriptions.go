@@ -148,8 +148,8 @@ func (s *Server) end(ctx context.Context, l *listener, reply func(exchange.Outco
 }
 
 // subscribe answers resources/subscribe of a handshake client: its session's listen request tells of the changes.
-func (s *Server) subscribe(ctx context.Context, r *exchange.Request) exchange.Outcome {
-	c, uri, err := s.resourceCall(ctx, r)
+func (s *Server) subscribe(ctx context.Context, r *exchange.Request, t *slot) exchange.Outcome {
+	c, uri, err := s.resourceCall(ctx, r, t)
 	if err == nil {
 		defer s.sets.done(c.openSet)
 		var sub *subscription

@@ -8,7 +8,6 @@ import (
 	"math"
 	"path"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/rootbound/rootbound/internal/wire"
@@ -62,10 +61,8 @@ var directoryTree = tool{
 // treeView is one tree.
 type treeView struct {
 	filter *filter
-	depth  int // 0: no limit
-
-	mu  sync.Mutex // guards the children of each branch
-	top *branch
+	depth  int     // 0: no limit
+	top    *branch // the children of each branch are added by found
 
 	hidden int // entries that are not shown
 	size   int // about so many bytes are shown
@@ -100,13 +97,13 @@ func (t *treeView) visit(d *rootfs.Directory) []rootfs.Entry {
 			enter = append(enter, e)
 		}
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if d.Parent == nil {
-		t.top = b
-	} else {
-		d.Parent.Value.(*branch).children[path.Base(d.Path)] = b
-	}
+	t.filter.c.found(func() {
+		if d.Parent == nil {
+			t.top = b
+		} else {
+			d.Parent.Value.(*branch).children[path.Base(d.Path)] = b
+		}
+	})
 	return enter
 }
 
@@ -219,6 +216,8 @@ func (t *treeView) note(w walked) string {
 		notes = append(notes, fmt.Sprintf("%s not shown, because one answer carries at most %d bytes of a tree.", plural(int64(t.hidden), "entry is", "entries are"), maxFound))
 	}
 	switch {
+	case w.stuck:
+		notes = append(notes, fmt.Sprintf("Not everything was looked at: a file system in it did not answer within %v.", maxWalk))
 	case w.late:
 		notes = append(notes, fmt.Sprintf("Not everything was looked at: the tree took longer than %v.", maxWalk))
 	case w.Cut:

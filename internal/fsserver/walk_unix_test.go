@@ -220,8 +220,8 @@ func TestSearchesSayWhatIsMissing(t *testing.T) {
 	for i := range 20_000 {
 		in.names = append(in.names, fmt.Sprintf("%05d", i))
 	}
-	s := &nameSearch{call: &call{Server: newServer(t)}, found: []*foundIn{in}}
-	s.hits.Store(20_000)
+	s := &nameSearch{call: &call{Server: newServer(t)}, in: []*foundIn{in}}
+	s.hits = 20_000
 	text := s.text(walked{start: "/r"})
 	if len(text) > maxFound+1000 || !strings.HasPrefix(text, "/r/"+long+"/00000\n/r/"+long+"/00001\n") || !strings.Contains(text, " more matches are not listed, because one answer carries at most 3145728 bytes of them. To go on, call again with \"cursor\":\""+long+"/") {
 		t.Errorf("%d bytes, ends %q", len(text), text[len(text)-200:])
@@ -269,7 +269,7 @@ func TestProgressOfAWalk(t *testing.T) {
 			r := request(era, "tools/call", "{}", roots.Set{})
 			r.Msg = r.Msg.WithParams(wire.SetMember(r.Msg.Params(), []byte(`"tok"`), "_meta", "progressToken"))
 			r.Caller = who
-			c := &call{Server: &Server{}, openSet: o, ctx: t.Context(), request: r}
+			c := &call{Server: newServer(t), openSet: o, ctx: t.Context(), request: r}
 			_, err := c.walk(w+"/R", rootfs.WalkOptions{Workers: 1}, func(context.Context, string) (func(*rootfs.Directory) []rootfs.Entry, error) {
 				return func(d *rootfs.Directory) []rootfs.Entry { time.Sleep(1500 * time.Millisecond); return d.Entries }, nil
 			})
@@ -283,21 +283,64 @@ func TestProgressOfAWalk(t *testing.T) {
 	})
 }
 
-// What takes too long is answered with what was found until then.
+// What takes too long is answered with what was found until then, also when the file system keeps a step of it.
 func TestAWalkThatTakesTooLong(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := tree(t, map[string]string{"R/1/a": "", "R/2/b": ""})
-		o := &openSet{asked: roots.NewSet(resolve(t, w+"/R", roots.ReadOnly))}
-		o.openRoots()
-		defer o.close()
-		c := &call{Server: &Server{}, openSet: o, ctx: t.Context(), request: request(exchange.Legacy, "tools/call", "{}", roots.Set{})}
-		got, err := c.walk(w+"/R", rootfs.WalkOptions{Workers: 1}, func(context.Context, string) (func(*rootfs.Directory) []rootfs.Entry, error) {
-			return func(d *rootfs.Directory) []rootfs.Entry { time.Sleep(maxWalk); return d.Entries }, nil
+	for _, stuck := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := tree(t, map[string]string{"R/1/a": "", "R/2/b": ""})
+			o := &openSet{asked: roots.NewSet(resolve(t, w+"/R", roots.ReadOnly))}
+			o.openRoots()
+			defer o.close()
+			s := newServer(t)
+			c := &call{Server: s, openSet: o, ctx: t.Context(), request: request(exchange.Legacy, "tools/call", "{}", roots.Set{}), slot: s.slots.newSlot()}
+			answers := make(chan bool) // of the file system
+			got, err := c.walk(w+"/R", rootfs.WalkOptions{Workers: 1}, func(context.Context, string) (func(*rootfs.Directory) []rootfs.Entry, error) {
+				return func(d *rootfs.Directory) []rootfs.Entry {
+					switch {
+					case d.Parent == nil:
+					case stuck:
+						<-answers
+					default:
+						time.Sleep(maxWalk + maxEnding/2)
+					}
+					return d.Entries
+				}, nil
+			})
+			if err != nil || !got.late || got.stuck != stuck || got.Entries < 3 || got.start != w+"/R" {
+				t.Errorf("stuck %v: %+v, %v", stuck, got, err)
+			}
+			c.slot.end()
+			c.slot.leave()
+			held := func() [2]int64 { return [2]int64{int64(len(s.slots.walks)), s.slots.heldUp.Load()} }
+			want := [2]int64{0, 0}
+			if stuck {
+				want = [2]int64{0, 1}
+			}
+			if got := held(); got != want {
+				t.Errorf("stuck %v: answered, it holds %v", stuck, got)
+			}
+			close(answers)
+			synctest.Wait()
+			if got := held(); got != [2]int64{} {
+				t.Errorf("stuck %v: when it has ended, it holds %v", stuck, got)
+			}
 		})
-		if err != nil || !got.late || got.start != w+"/R" {
-			t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// A walk whose start does not answer has found nothing, and nothing is not the answer.
+func TestAWalkThatDoesNotBegin(t *testing.T) {
+	w := tree(t, map[string]string{"R/1/a": ""})
+	set := roots.NewSet(resolve(t, w+"/R", roots.ReadOnly))
+	s := newServer(t)
+	s.slots.waits.walk = 0
+	for tool, args := range map[string]string{
+		"directory_tree": `{"path":"."}`, "list_directory_with_sizes": `{"path":"."}`, "search_files": `{"path":".","pattern":"*"}`, "search_content": `{"path":".","pattern":"a"}`,
+	} {
+		if text, isError := use(t, s, exchange.Legacy, set, tool, args); !isError || !strings.Contains(text, "/R' was ended after 45s: what it lies in does not answer.") {
+			t.Errorf("%s: %v, %s", tool, isError, text)
 		}
-	})
+	}
 }
 
 // Every answer is what the output schema of its tool says: programs read it by that.
