@@ -212,3 +212,53 @@ func TestWhatIsDroppedIsTold(t *testing.T) {
 		mu.Unlock()
 	}
 }
+
+// A server that stays when its input was closed, and to which something is still on its way, did not stop reading: that is
+// told only of one that did, while it was wanted.
+func TestWhoStopsReadingIsTold(t *testing.T) {
+	t.Parallel()
+	for _, closing := range []bool{true, false} {
+		var mu sync.Mutex
+		var reports strings.Builder
+		args, env := mcptest.Command("tree " + filepath.Join(t.TempDir(), "pids"))
+		p := NewProcess(func() (Command, error) { return Command{Args: args, Env: env}, nil }, ProcessOptions{Grace: 300 * time.Millisecond,
+			Report: func(f string, a ...any) {
+				mu.Lock()
+				defer mu.Unlock()
+				fmt.Fprintf(&reports, f+"\n", a...)
+			}})
+		inR, inW := io.Pipe()
+		served := make(chan error, 1)
+		go func() { served <- ServeStdio(t.Context(), inR, io.Discard, p, StdioOptions{}) }()
+		fmt.Fprintln(inW, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)
+		var c *child
+		for c == nil {
+			time.Sleep(time.Millisecond)
+			p.mu.Lock()
+			c, _ = p.link.(*child)
+			p.mu.Unlock()
+		}
+		ended := make(chan struct{})
+		if closing {
+			go func() { p.Close(); close(ended) }()
+			for open := true; open; time.Sleep(time.Millisecond) {
+				p.mu.Lock()
+				open = !p.closed
+				p.mu.Unlock()
+			}
+		}
+		c.out.Fail(errors.New("nobody reads"))
+		<-c.exited
+		if !closing {
+			go func() { p.Close(); close(ended) }()
+		}
+		<-ended
+		inW.Close()
+		<-served
+		mu.Lock()
+		if got := strings.Contains(reports.String(), "does not read its input any more"); got == closing {
+			t.Errorf("closing %v: told %q", closing, reports.String())
+		}
+		mu.Unlock()
+	}
+}

@@ -205,7 +205,10 @@ func (p *server) launch(ready func()) error {
 	go p.read(c)
 	go func() {
 		<-c.sink().Done()
-		if !c.ended() { // it does not take what it is sent: what it was asked has no answer
+		p.mu.Lock()
+		ending := p.closed || p.link != c || p.restarting // we closed its input, and something was still on its way
+		p.mu.Unlock()
+		if !ending && !c.ended() { // it does not take what it is sent: what it was asked has no answer
 			p.opt.Report("the server does not read its input any more; it is ended")
 			c.stop(p.opt.Grace)
 		}
