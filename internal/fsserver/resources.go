@@ -69,9 +69,12 @@ func (s *Server) readResource(ctx context.Context, r *exchange.Request, t *slot)
 		var l lent
 		defer l.giveBack()
 		c.lent = &l
-		var members string
-		if members, err = c.contents(uri); err == nil {
-			return s.result(r, members+hints(r, noHints))
+		var content resource
+		if content, err = c.contents(uri); err == nil {
+			var o exchange.Outcome
+			if o, err = s.answeredResource(r, content); err == nil {
+				return o
+			}
 		}
 	}
 	if ctx.Err() != nil {
@@ -134,44 +137,50 @@ func (c *call) resourcePath(uri string) (string, error) {
 	return trimSeparators(path), nil
 }
 
-// contents returns the members of the result of resources/read.
-func (c *call) contents(uri string) (string, error) {
+// resource is what resources/read answers.
+type resource struct {
+	uri, kind string
+	content   []byte
+	blob      bool // it is no text
+}
+
+// contents reads a resource.
+func (c *call) contents(uri string) (resource, error) {
 	plain, last, goesOn := cutCursor(uri)
 	path, err := c.resourcePath(plain)
 	if err != nil {
-		return "", err
+		return resource{}, err
 	}
 	f, info, err := c.opened(func() (*os.File, error) { return c.fs.Open(path) })
 	switch {
 	case errors.Is(err, rootfs.IsDirectory):
 		entries, err := c.fs.ReadDir(path)
 		if err != nil {
-			return "", c.explain(opScandir, path, err)
+			return resource{}, c.explain(opScandir, path, err)
 		}
-		return c.members(uri, directoryType, "text", wire.Quote(listURIs(path, behind(entries, last), maxList)))
+		return resource{uri: uri, kind: directoryType, content: []byte(listURIs(path, behind(entries, last), maxList))}, nil
 	case err != nil:
-		return "", c.explain(opOpen, path, err)
+		return resource{}, c.explain(opOpen, path, err)
 	}
 	defer f.Close()
 	if goesOn {
-		return "", refuse(rootfs.NotDirectory, "ENOTDIR: not a directory, scandir '%s': only the list of a directory goes on", show(c.real(path)))
+		return resource{}, refuse(rootfs.NotDirectory, "ENOTDIR: not a directory, scandir '%s': only the list of a directory goes on", show(c.real(path)))
 	}
 	content, err := c.readWhole(f, info.Size())
 	switch {
 	case errors.Is(err, errTooLong):
-		return "", refuse(codeTooLarge, "EFBIG: file too large, read '%s': it has %d bytes, and one answer carries at most %d. Read a part of it with the tool read_text_file.",
+		return resource{}, refuse(codeTooLarge, "EFBIG: file too large, read '%s': it has %d bytes, and one answer carries at most %d. Read a part of it with the tool read_text_file.",
 			show(c.real(path)), info.Size(), maxText)
 	case err != nil:
-		return "", c.explain(opRead, path, err)
+		return resource{}, c.explain(opRead, path, err)
 	case utf8.Valid(content) && bytes.IndexByte(content, 0) < 0:
-		return c.members(uri, mediaType(path, "text/plain"), "text", wire.Quote(string(content)))
+		return resource{uri: uri, kind: mediaType(path, "text/plain"), content: content}, nil
 	}
 	kind := mediaType(path, unknownType)
 	if strings.HasPrefix(kind, "text/") {
 		kind = unknownType // its name says text, and it is none
 	}
-	blob := append(base64.StdEncoding.AppendEncode([]byte{'"'}, content), '"')
-	return c.members(uri, kind, "blob", blob)
+	return resource{uri: uri, kind: kind, content: content, blob: true}, nil
 }
 
 func (c *call) readWhole(f *os.File, size int64) ([]byte, error) {
@@ -181,15 +190,31 @@ func (c *call) readWhole(f *os.File, size int64) ([]byte, error) {
 	return readAll(c.ctx, f, c.lent.take(int(size)+1))
 }
 
-// members puts one content, as JSON, into the members of a result.
-func (c *call) members(uri, kind, form string, content []byte) (string, error) {
-	if len(content) > maxAnswer-len(uri) {
-		return "", refuse(codeTooLarge, "The answer would be %d bytes long, and one answer carries at most %d.", len(content), maxAnswer)
+// answeredResource is the outcome of resources/read.
+func (s *Server) answeredResource(r *exchange.Request, c resource) (exchange.Outcome, error) {
+	const around = 1 << 10 // what is written beside the content, about
+	begin, end := s.around(r)
+	size := len(c.content) + len(c.content)/16
+	if c.blob {
+		size = base64.StdEncoding.EncodedLen(len(c.content))
 	}
-	var b strings.Builder
-	b.Grow(len(content) + len(uri) + 100)
-	fmt.Fprintf(&b, `"contents":[{"uri":%s,"mimeType":%s,"%s":%s}]`, wire.Quote(uri), wire.Quote(kind), form, content)
-	return b.String(), nil
+	long := 0
+	msg := wire.NewLongResult(r.Msg.ID(), size+2*len(c.uri)+around, func(b []byte) []byte {
+		b = wire.AppendQuote(append(append(b, begin...), `"contents":[{"uri":`...), c.uri)
+		b = wire.AppendQuote(append(b, `,"mimeType":`...), c.kind)
+		from := len(b)
+		if c.blob {
+			b = append(base64.StdEncoding.AppendEncode(append(b, `,"blob":"`...), c.content), '"')
+		} else {
+			b = wire.AppendQuoteBytes(append(b, `,"text":`...), c.content)
+		}
+		long = len(b) - from
+		return append(append(append(b, `}]`...), hints(r, noHints)...), end...)
+	})
+	if long > maxAnswer-len(c.uri) {
+		return exchange.Outcome{}, refuse(codeTooLarge, "The answer would be %d bytes long, and one answer carries at most %d.", long, maxAnswer)
+	}
+	return exchange.Outcome{Msg: msg}, nil
 }
 
 // uriCursor stands between the URI of a directory and the name behind which its list goes on.

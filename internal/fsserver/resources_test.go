@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/wire"
 	"github.com/rootbound/rootbound/rootfs"
 	"github.com/rootbound/rootbound/roots"
 )
@@ -217,5 +219,29 @@ func TestCompatHasNoResources(t *testing.T) {
 	}
 	if got := ask(t, s, request(exchange.Legacy, "initialize", "{}", roots.Set{})); !strings.Contains(got, `"capabilities":{"tools":{}}`) {
 		t.Errorf("initialize: %s", got)
+	}
+}
+
+// A large text, one that JSON makes longer, and data, each written as an answer is.
+func BenchmarkReadResource(b *testing.B) {
+	for name, content := range map[string][]byte{
+		"text": bytes.Repeat([]byte("fifteen letters\n"), maxText/16), "quotes": bytes.Repeat([]byte("\"a\"\t\n"), maxText/6), "data": bytes.Repeat([]byte{0, 1}, maxText/2),
+	} {
+		b.Run(name, func(b *testing.B) {
+			path := filepath.Join(b.TempDir(), "f")
+			if err := os.WriteFile(path, content, 0o600); err != nil {
+				b.Fatal(err)
+			}
+			s, set := newServer(b), roots.NewSet(resolve(b, filepath.Dir(path), roots.ReadOnly))
+			w := wire.NewWriter(io.Discard)
+			b.SetBytes(int64(len(content)))
+			b.ReportAllocs()
+			for b.Loop() {
+				o := exchange.Do(b.Context(), s, request(exchange.Legacy, "resources/read", `{"uri":`+quoteJSON(roots.FileURI(path))+`}`, set))
+				if failed := o.Msg.Error() != nil; w.Send(o.Msg) != nil || failed {
+					b.Fatal("it is not read")
+				}
+			}
+		})
 	}
 }
