@@ -19,7 +19,8 @@ type WalkOptions struct {
 	MaxEntries int64
 	// MaxDepth is how many levels are visited: with 1, only the start.
 	MaxDepth int
-	// Workers is how many directories are visited at once; 0 means as many as there are processors.
+	// Workers is how many directories are visited at once; 0 means as many as there are processors, and two at least, so that
+	// one that the system keeps does not keep the rest.
 	Workers int
 	// Unsorted leaves Entries in the order of the directory.
 	Unsorted bool
@@ -176,7 +177,7 @@ func (f *FS) Walk(ctx context.Context, path string, o WalkOptions, visit func(d 
 	w := &walker{ctx: ctx, options: o, visit: visit, atOnce: !f.nested && start.dir.strict(), running: 1}
 	w.change.L = &w.mu
 	if o.Workers <= 0 {
-		w.options.Workers = min(runtime.GOMAXPROCS(0), runtime.NumCPU())
+		w.options.Workers = max(2, min(runtime.GOMAXPROCS(0), runtime.NumCPU()))
 	}
 	w.see(start, nil, "")
 	w.workers.Add(1)
