@@ -142,7 +142,7 @@ func (d *Down) Greet(r *exchange.Request, done func(o exchange.Outcome, ok bool)
 	p := wire.SetMember(nil, wire.Quote(legacyRevision), "protocolVersion")
 	p = wire.SetMember(wire.SetMember(p, []byte(declaration), "capabilities"), info, "clientInfo")
 	d.own(r.Session, "initialize", p, func(o exchange.Outcome) {
-		if o.Msg == nil || o.Msg.Result() == nil {
+		if o.Msg == nil || wire.GetString(o.Msg.Result(), "protocolVersion") == "" { // there are servers that have a result for anything
 			d.leave(r)
 			done(o, false)
 			return

@@ -152,6 +152,7 @@ type trial struct {
 	bridge  progress // of the other era
 	alone   bool     // the bridge's try is all that its process was sent
 	asked   bool     // server/discover was sent by us, for requests that are none
+	passing bool     // what it refused its client with may be otherwise next time
 	over    bool
 	timer   *time.Timer
 	waiting []func() // run when it is over
@@ -280,6 +281,15 @@ func unreached(o exchange.Outcome) bool {
 	return false
 }
 
+// passing reports whether an outcome is that a server on another machine broke down: it is no word of what it speaks.
+func passing(o exchange.Outcome) bool {
+	switch wire.GetString(o.Msg.Error(), "data", "reason") {
+	case "broken", "server error":
+		return true
+	}
+	return false
+}
+
 // verdict is what an outcome says of the server.
 type verdict uint8
 
@@ -361,6 +371,7 @@ func (t *trial) answered(g *guest, o exchange.Outcome) {
 	}
 	v, dead := judge(g.r, o), t.p.dead()
 	g.outcome, g.ended = &o, dead && o.Msg.Result() == nil
+	t.passing = t.passing || passing(o)
 	done := v == unclear && o.Msg.Result() != nil // in whatever words: only the way of later ones is open
 	g.gone = done
 	t.mu.Unlock()
@@ -566,9 +577,9 @@ func (t *trial) end(w way) {
 	t.wait() // what comes now goes behind what is here
 	neither := t.own == refused && w == direct
 	t.stop(w)
-	guests := t.guests
+	guests, passing := t.guests, t.passing
 	t.mu.Unlock()
-	t.p.found(t.era, w, neither)
+	t.p.found(t.era, w, neither, passing)
 	var later []func()
 	for _, g := range guests {
 		if f := t.settle(g, w); f != nil {
@@ -744,8 +755,8 @@ func (p *server) recalls(e exchange.Era) bool {
 	return known && only == e
 }
 
-// found notes what a trial found out.
-func (p *server) found(e exchange.Era, w way, neither bool) {
+// found notes what a trial found out. What may be otherwise next time is not remembered.
+func (p *server) found(e exchange.Era, w way, neither, passing bool) {
 	server := p.down.Server()
 	if e == exchange.Legacy {
 		server = p.up.Server()
@@ -758,7 +769,7 @@ func (p *server) found(e exchange.Era, w way, neither bool) {
 	default:
 		p.opt.Note("the client and the server speak %s", words(e))
 	}
-	if _, held := p.opt.Protocol.only(); p.opt.Memory == nil || neither || held {
+	if _, held := p.opt.Protocol.only(); p.opt.Memory == nil || neither || passing || held {
 		return
 	}
 	only, before, known := p.opt.Memory.Recall()

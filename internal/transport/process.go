@@ -50,8 +50,9 @@ type ProcessOptions struct {
 	// a handshake server's client has to begin anew.
 	Exited func(e *ExitError, lost bool)
 	// ProbeTimeout is how long a server may be silent on the first request of a stateless client before the other era is
-	// tried; 0 is 5 s. GreetTimeout is the same for initialize; 0 is 20 s: a server that is still being fetched is silent, too,
-	// and some end on what comes between the parts of a handshake.
+	// tried; 0 is 5 s, and 20 s for one on another machine: over HTTP who does not know a request says so, and who is silent is slow.
+	// GreetTimeout is the same for initialize; 0 is 20 s: a server that is still being fetched is silent, too, and some end on what
+	// comes between the parts of a handshake.
 	ProbeTimeout, GreetTimeout time.Duration
 	// Protocol holds the server to revisions: it is spoken to in no others.
 	Protocol Protocol
@@ -62,9 +63,10 @@ type ProcessOptions struct {
 }
 
 const (
-	defaultProbe = 5 * time.Second
-	defaultGreet = 20 * time.Second
-	defaultGrace = 2 * time.Second
+	defaultProbe       = 5 * time.Second
+	defaultRemoteProbe = 20 * time.Second
+	defaultGreet       = 20 * time.Second
+	defaultGrace       = 2 * time.Second
 	// largeLine is the length from which official clients close the connection.
 	largeLine = 10 << 20
 )

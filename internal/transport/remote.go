@@ -58,6 +58,9 @@ func (p *Remote) Shown(key string) string {
 // the options say of a process has no meaning here.
 func NewRemote(dial func(again func()) (Link, error), o ProcessOptions) *Remote {
 	p := &Remote{}
+	if o.ProbeTimeout == 0 {
+		o.ProbeTimeout = defaultRemoteProbe
+	}
 	p.init(o)
 	p.dial = func() (link, error) {
 		c := &remote{done: make(chan struct{}), left: make(chan struct{})}
@@ -91,6 +94,7 @@ type remote struct {
 	Link
 	out  *wire.Writer
 	once sync.Once
+	ends atomic.Bool // it is being stopped
 	done chan struct{}
 	left chan struct{}
 }
@@ -103,14 +107,7 @@ func (c *remote) receive(take func(m *wire.Message, refused *wire.Refusal, of st
 
 func (c *remote) sessionless() bool { return c.Sessionless() }
 
-func (c *remote) ended() bool {
-	select {
-	case <-c.done:
-		return true
-	default:
-		return false
-	}
-}
+func (c *remote) ended() bool { return c.ends.Load() }
 
 var errLinkClosed = errors.New("the connection to the server was closed")
 
@@ -121,6 +118,7 @@ func (c *remote) wait(time.Duration) *ExitError {
 
 func (c *remote) stop(time.Duration) {
 	c.once.Do(func() {
+		c.ends.Store(true)
 		c.Close()
 		close(c.done)
 	})
