@@ -3,6 +3,7 @@ package streamable
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -188,5 +189,84 @@ func TestStreamsEndWithTheirSession(t *testing.T) {
 		if r := s.request(t.Context(), method, `{"jsonrpc":"2.0","id":6,"method":"ping"}`, sid); r.StatusCode != 404 {
 			t.Errorf("%s to a session that ended got %s", method, r.Status)
 		}
+	}
+}
+
+// Whoever waits for an answer when its session ends gets what there is: the answer, where it was given, and else that there is no such
+// session any more.
+func TestACallWhoseSessionEnds(t *testing.T) {
+	const call = `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{}}`
+	s := serve(t, Options{})
+	for i := range 100 {
+		sid := s.begin("2025-11-25")
+		s.answers(func(_ context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+			if r.Msg.Method() == "tools/call" { // as a process that dies does
+				reply(exchange.Fail(r, wire.CodeInternal, "the server has ended", nil))
+				s.lost(errors.New("it has ended"))
+			}
+		})
+		if status, text := s.post(call, sid); status != 200 || !strings.Contains(text, "the server has ended") {
+			t.Fatalf("call %d of a session whose server ends got %d %q", i, status, text)
+		}
+	}
+	sid, asked := s.begin("2025-11-25"), make(chan struct{})
+	s.answers(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		if r.Msg.Method() == "tools/call" {
+			close(asked)
+			context.AfterFunc(ctx, func() { reply(exchange.Cancelled) })
+		}
+	})
+	var deleted sync.WaitGroup
+	deleted.Go(func() {
+		<-asked
+		s.request(t.Context(), "DELETE", "", sid)
+	})
+	defer deleted.Wait()
+	if status, text := s.post(call, sid); status != 404 || !strings.Contains(text, `"id":5`) {
+		t.Errorf("a call of a session that its client ended got %d %q", status, text)
+	}
+}
+
+// An event that was not sent cannot be come back to: who tries does not take the place of the one that waits for the answer.
+func TestAStreamThatHasNotBegunIsNotTaken(t *testing.T) {
+	s := serve(t, Options{})
+	sid := s.begin("2025-11-25")
+	asked, finish := make(chan struct{}), make(chan struct{})
+	s.answers(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		if r.Msg.Method() == "tools/call" {
+			close(asked)
+			go func() {
+				<-finish
+				reply(exchange.Result(r, []byte(`{"it":"is mine"}`)))
+			}()
+		}
+	})
+	go func() {
+		defer close(finish)
+		<-asked
+		for _, last := range []string{"2-0", "2-1"} {
+			if r := s.request(t.Context(), "GET", "", append(headers{headerLastEvent, last}, sid...)); r.StatusCode != 400 {
+				t.Errorf("coming back to %s got %s", last, r.Status)
+			}
+		}
+	}()
+	if status, text := s.post(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{}}`, sid); status != 200 || !strings.Contains(text, "is mine") {
+		t.Errorf("the call got %d %q", status, text)
+	}
+}
+
+// What is longer than what may wait is told all the same to a client that reads.
+func TestALongNotificationIsTold(t *testing.T) {
+	s := serve(t, Options{})
+	sid := s.begin("2025-11-25")
+	s.answers(func(_ context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		if r.Msg.Method() == "tools/call" {
+			r.Caller.Notify(wire.NewNotification("notifications/message", wire.SetMember(nil, wire.Quote(strings.Repeat("x", maxBacklog+1)), "data")))
+			reply(exchange.Result(r, []byte(`{"it":"is done"}`)))
+		}
+	})
+	_, text := s.post(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{}}`, sid)
+	if len(text) < maxBacklog || !strings.Contains(text, "is done") {
+		t.Errorf("the stream said %d bytes", len(text))
 	}
 }

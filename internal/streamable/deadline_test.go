@@ -63,6 +63,9 @@ func TestDeadline(t *testing.T) {
 		if c.Close() != nil || len(free) != 0 {
 			t.Error("closing it frees nothing")
 		}
+		if err := c.SetDeadline(time.Now().Add(time.Hour)); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("behind its end a deadline was set with %v", err)
+		}
 		if _, err := read(); !errors.Is(err, io.ErrClosedPipe) {
 			t.Errorf("behind its end a read ended with %v", err)
 		}

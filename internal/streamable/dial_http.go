@@ -78,11 +78,12 @@ type request struct {
 	session, revision string
 	lastEvent         string
 	key               string // of the message
+	again             bool   // it changes nothing, and may be sent again
 }
 
 // request makes the POST of a message in a session.
 func (l *Link) request(m *wire.Message, s session) request {
-	r := request{method: http.MethodPost, body: m.Bytes()}
+	r := request{method: http.MethodPost, body: m.Bytes(), again: repeatable[m.Method()]}
 	if m.Kind() == wire.Request {
 		r.key = m.Key()
 	}
@@ -158,6 +159,9 @@ func (l *Link) once(ctx context.Context, r request) (*http.Response, string, err
 		if value != "" {
 			req.Header[key] = []string{value}
 		}
+	}
+	if r.again { // without a value it is not sent: it says that an idle connection which the server had just closed is no failure
+		req.Header["Idempotency-Key"] = nil
 	}
 	set("User-Agent", l.o.Agent)
 	set(headerVersion, r.revision)

@@ -256,6 +256,7 @@ func (l *Link) oldEnded(s session, why error) {
 	l.mu.Unlock()
 	for _, p := range open {
 		l.fail(p, "broken", fmt.Sprintf("the connection to the server broke before the answer, so it is not known whether the server did what it was asked: %v", why))
+		p.cancel()
 	}
 	if l.forgotten(s, nil); !begun {
 		l.mu.Lock()

@@ -331,3 +331,38 @@ func TestAServerWithoutASession(t *testing.T) {
 		})
 	}
 }
+
+// That a server has just closed the connection that was open is no failure of what changes nothing. A call may have been done.
+func TestAnIdleConnectionThatTheServerCloses(t *testing.T) {
+	t.Parallel()
+	closes := func(w http.ResponseWriter) {
+		c, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		c.Close()
+	}
+	n := 0
+	s := newSite(t, handlers{
+		"POST server/discover": discovered,
+		"POST tools/list": func(w http.ResponseWriter, r *http.Request, m message) {
+			if n++; n == 1 {
+				closes(w)
+				return
+			}
+			jsonAnswer(`{"jsonrpc":"2.0","id":ID,"result":{"tools":[],"resultType":"complete"}}`)(w, r, m)
+		},
+		"POST tools/call": func(w http.ResponseWriter, _ *http.Request, _ message) { closes(w) },
+	})
+	p := dial(t, s.URL, nil)
+	p.modern(0, "server/discover", "")
+	p.want(`"id":0`)
+	p.modern(1, "tools/list", "")
+	p.want(`"id":1,"result"`)
+	p.modern(2, "tools/call", `"name":"a"`)
+	p.want(`"id":2`, `"reason":"broken"`)
+	if got := s.requests("POST tools/call"); len(got) != 1 {
+		t.Errorf("the call was made %d times", len(got))
+	}
+}

@@ -226,11 +226,15 @@ type deadline struct {
 	timer *time.Timer // that rings at rings, unless that is zero
 	rings time.Time
 	met   bool // the connection's own is in the past
+	over  bool // the connection was closed
 }
 
 func (d *deadline) move(t time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.over { // who still answers on it must not have it kept until then
+		return net.ErrClosed
+	}
 	d.at = t
 	if !t.IsZero() && time.Until(t) <= 0 {
 		return d.meet()
@@ -251,7 +255,7 @@ func (d *deadline) move(t time.Time) error {
 func (d *deadline) stop() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.at = time.Time{}
+	d.over, d.at = true, time.Time{}
 	if d.timer != nil {
 		d.timer.Stop()
 	}

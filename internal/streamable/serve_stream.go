@@ -91,7 +91,7 @@ func (s *stream) put(m *wire.Message, last bool) {
 	if m != nil {
 		n = len(m.Bytes())
 	}
-	if !last && m.Kind() == wire.Notification && s.waiting+n > maxBacklog {
+	if !last && m.Kind() == wire.Notification && s.waiting > 0 && s.waiting+n > maxBacklog {
 		s.mu.Unlock()
 		s.server.opt.Report("a client does not read what it asked for; it is told no more until it does")
 		return
@@ -147,10 +147,12 @@ func (s *stream) wait() {
 	}
 }
 
-// close ends the stream for everybody.
+// close ends the stream for everybody, but for who is about to write its last message.
 func (s *stream) close() {
 	s.mu.Lock()
-	s.gone, s.items, s.waiting = true, nil, 0
+	if !s.ended || s.writer == nil {
+		s.gone, s.items, s.waiting = true, nil, 0
+	}
 	s.mu.Unlock()
 	signal(s.changed)
 	signal(s.room)
@@ -277,6 +279,13 @@ func (s *stream) begin() {
 	}
 }
 
+// hasBegun reports whether it is an event stream.
+func (s *stream) hasBegun() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.begun
+}
+
 // reply says how an answer goes over HTTP.
 type reply struct {
 	w http.ResponseWriter
@@ -293,16 +302,14 @@ type reply struct {
 	closing func()
 }
 
-// serve writes the stream to a client until everything was written, the client is gone, or another one has taken the stream over.
-// The stream must be attached. Told is false when the client heard nothing.
+// serve writes the stream to a client until everything was written, the client is gone, another one has taken the stream over, or its
+// session has ended. The stream must be attached. Told is false when the client heard nothing.
 func (s *stream) serve(p reply) (told bool) {
 	defer s.detach(p.r)
 	closing := s.server.closing
 	patient := time.NewTimer(alone)
 	defer patient.Stop()
-	s.mu.Lock()
-	begin := s.begun
-	s.mu.Unlock()
+	begin := s.hasBegun()
 	for !begin {
 		items, _, done, mine := s.next(p.r)
 		switch {
@@ -313,6 +320,8 @@ func (s *stream) serve(p reply) (told bool) {
 			answer(p.w, p.status(items[0]), items[0])
 			s.wrote(p.r, items)
 			return true
+		case done && len(items) == 0 && s.sess != nil && s.sess.of.Context().Err() != nil: // it was withdrawn for that
+			return false
 		case done && len(items) == 0 && p.none != 0:
 			p.w.WriteHeader(p.none)
 			return true

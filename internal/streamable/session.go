@@ -260,6 +260,9 @@ func (s *Server) legacyPost(w http.ResponseWriter, r *http.Request, m *wire.Mess
 		s.end(sess, errFailed)
 	}
 	sess.settle(st)
+	if !told && r.Context().Err() == nil {
+		fail(w, http.StatusNotFound, m.ID(), wire.CodeInvalidRequest, "the session has ended; begin one with initialize")
+	}
 }
 
 // greeting is the stream of a handshake.
@@ -389,7 +392,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 	sess.settle(st)
 }
 
-// behind finds the stream of an event, and its number there.
+// behind finds the stream of an event, and its number there. Of one that has not begun there is no event.
 func (s *served) behind(id string) (*stream, int) {
 	name, number, ok := strings.Cut(id, "-")
 	on, err1 := strconv.ParseInt(name, 10, 64)
@@ -401,8 +404,12 @@ func (s *served) behind(id string) (*stream, int) {
 		return s.own, n
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.streams[on], n
+	st := s.streams[on]
+	s.mu.Unlock()
+	if st == nil || !st.hasBegun() {
+		return nil, 0
+	}
+	return st, n
 }
 
 // delete ends a session.
