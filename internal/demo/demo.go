@@ -144,7 +144,8 @@ func Run(ctx context.Context, o Options) (bool, error) {
 	} else {
 		defer os.RemoveAll(w.dir)
 	}
-	fmt.Fprintf(o.Out, "Two repositories, frontend and backend, in %s; outside of them a file that nobody may see.\n", w.dir)
+	fmt.Fprintf(o.Out, "Two repositories, frontend and backend, in %s; outside of them a file that nobody may see.\n"+
+		"→ is what a client sends, ← what it gets. Where it says \"rootbound run\", both go through the guard; directories are written shorter there.\n", w.dir)
 	columns := []*column{
 		{title: "handshake era"},
 		{title: "stateless era", era: exchange.Modern},
@@ -170,18 +171,22 @@ func Run(ctx context.Context, o Options) (bool, error) {
 
 func printTable(out io.Writer, columns []*column) bool {
 	ok := true
-	fmt.Fprintf(out, "\n%-52s", "")
-	for _, c := range columns {
-		fmt.Fprintf(out, "%-16s", c.title)
-	}
-	for i, row := range rows {
-		fmt.Fprintf(out, "\n%-52s", row)
+	line := func(row string, cell func(c *column) string) {
+		text := fmt.Sprintf("%-52s", row)
 		for _, c := range columns {
-			fmt.Fprintf(out, "%-16s", c.marks[i])
-			ok = ok && c.marks[i] != failed
+			text += fmt.Sprintf("%-16s", cell(c))
 		}
+		fmt.Fprintln(out, strings.TrimRight(text, " "))
 	}
-	fmt.Fprint(out, "\n\n– the server gives no occasion: it never asks for roots, has no tool that lists them, or obeys anyhow.\n"+
+	fmt.Fprintln(out)
+	line("", func(c *column) string { return c.title })
+	for i, row := range rows {
+		line(row, func(c *column) string {
+			ok = ok && c.marks[i] != failed
+			return c.marks[i].String()
+		})
+	}
+	fmt.Fprint(out, "\n– the server gives no occasion: it never asks for roots, has no tool that lists them, or obeys anyhow.\n"+
 		"What a server does by itself is not promised unless it is confined (rootbound run --confine).\n")
 	return ok
 }
@@ -239,7 +244,11 @@ func (c *column) run(ctx context.Context, o Options, w *workspace, level sandbox
 	}
 	defer client.close()
 
-	p.say("A read inside: the guard asks this client for its roots first, and the server asks the guard.")
+	if c.naughty {
+		p.say("A read inside: the guard asks this client for its roots first. The server asks nobody.")
+	} else {
+		p.say("A read inside: the guard asks this client for its roots first, and the server asks the guard.")
+	}
 	inside, err := client.read(filepath.Join(w.frontend, "README.md"))
 	if err != nil {
 		return err
