@@ -115,6 +115,9 @@ func TestTheOldWay(t *testing.T) {
 			p.greet()
 			p.say(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 			p.want(`{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}`)
+			if got := s.requests("GET"); len(got) != 1 {
+				t.Errorf("%d streams were opened for one session", len(got))
+			}
 			// When the stream ends, what is open fails: nobody knows whether it was done. What comes then is said in a new session.
 			p.call(2)
 			p.until(func() bool { return len(s.requests("POST tools/call")) == 1 }, func() string { return "no call" })

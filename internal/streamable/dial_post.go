@@ -93,18 +93,17 @@ func (l *Link) run(p *post) {
 	switch {
 	case stateless(p.m):
 		s = session{}
-	case p.m.Method() == "initialize":
-		s = session{old: s.old}
-	case s.old && s.endpoint == nil:
-		l.failed(p, s, errForgotten)
-		return
-	}
-	if s.old {
+	case p.m.Method() == "initialize" && s.old:
 		var err error
 		if s, err = l.openOld(p.ctx); err != nil {
 			l.failed(p, s, err)
 			return
 		}
+	case p.m.Method() == "initialize":
+		s = session{}
+	case s.old && s.endpoint == nil:
+		l.failed(p, s, errForgotten)
+		return
 	}
 	ctx := httptrace.WithClientTrace(p.ctx, &httptrace.ClientTrace{
 		WroteRequest: func(httptrace.WroteRequestInfo) { p.sent.Do(func() { close(p.written) }) },
