@@ -15,7 +15,8 @@
 //
 // # Limits
 //
-// A message is one line and is held whole in memory, up to the reader's limit. Nesting is limited to 10,000 levels.
+// A message is one line and is held whole in memory, up to the reader's limit. Nesting is limited to 10,000 levels, a batch to
+// 10,000 messages, an id to 1,024 bytes.
 // Strings are checked for well-formed text, not for their meaning; numbers keep their digits and are never converted.
 // In a server's messages (Lenient) lone surrogates and bad UTF-8 inside strings are passed on as they came, because
 // servers that cut strings by code unit send them.

@@ -171,7 +171,7 @@ func (m *Message) WithEdited(params []byte) *Message {
 // paramParts are the members of params whose places are kept.
 var paramParts = []string{"_meta", "name", "arguments", "requestState", "inputResponses"}
 
-// named is the place of one of them, nil for another name.
+// named is the place of one of them, or of the type of a result; nil for another name.
 func (m *Message) named(name string) *Span {
 	switch name {
 	case "_meta":
@@ -184,6 +184,8 @@ func (m *Message) named(name string) *Span {
 		return &m.state
 	case "inputResponses":
 		return &m.responses
+	case "resultType":
+		return &m.resultType
 	}
 	return nil
 }

@@ -128,7 +128,7 @@ func (m *Message) refusal(err error) *Refusal {
 
 func clip(s string) string {
 	if len(s) > 200 {
-		s = s[:200] + "…"
+		s = strings.ToValidUTF8(s[:200], "") + "…"
 	}
 	return s
 }
@@ -234,30 +234,47 @@ func validID(b []byte) bool {
 	return (k == '"' || k == '0') && len(b) <= maxID && jsontext.Value(b).IsValid()
 }
 
-func (m *Message) scanParams(d *decoder) error {
-	if d.PeekKind() != '{' {
-		v, span, err := d.value()
-		if err != nil {
-			return err
-		}
-		if v[0] != 'n' {
-			return invalid(`"params" is not an object`)
-		}
-		m.params = span
-		return nil
-	}
-	if _, err := d.ReadToken(); err != nil {
+func (m *Message) scanParams(d *decoder) (err error) {
+	if d.PeekKind() == '{' {
+		m.params, err = m.scanParts(d, paramNames)
 		return err
 	}
-	m.params.Start = int(d.InputOffset()) - 1
+	v, span, err := d.value()
+	if err != nil {
+		return err
+	}
+	if v[0] != 'n' {
+		return invalid(`"params" is not an object`)
+	}
+	m.params = span
+	return nil
+}
+
+// scanResult reads a result, and where it says its type.
+func (m *Message) scanResult(d *decoder) (err error) {
+	if d.PeekKind() == '{' {
+		m.result, err = m.scanParts(d, resultNames)
+		return err
+	}
+	_, m.result, err = d.value()
+	return err
+}
+
+// scanParts reads an object whose members this program reads by these names, and returns where it is. Where those are whose
+// places are kept is noted.
+func (m *Message) scanParts(d *decoder, names []string) (Span, error) {
+	if _, err := d.ReadToken(); err != nil {
+		return Span{}, err
+	}
+	start := int(d.InputOffset()) - 1
 	for d.PeekKind() != '}' {
 		name, _, err := d.value()
 		if err != nil {
-			return err
+			return Span{}, err
 		}
-		known, err := knownName(name, paramNames)
+		known, err := knownName(name, names)
 		if err != nil {
-			return err
+			return Span{}, err
 		}
 		if part := m.named(known); part != nil {
 			_, *part, err = d.value()
@@ -265,45 +282,13 @@ func (m *Message) scanParams(d *decoder) error {
 			err = d.SkipValue()
 		}
 		if err != nil {
-			return err
+			return Span{}, err
 		}
 	}
 	if _, err := d.ReadToken(); err != nil {
-		return err
+		return Span{}, err
 	}
-	m.params.End = int(d.InputOffset())
-	return nil
-}
-
-// scanResult reads a result, and where it says its type.
-func (m *Message) scanResult(d *decoder) (err error) {
-	if d.PeekKind() != '{' {
-		_, m.result, err = d.value()
-		return err
-	}
-	if _, err := d.ReadToken(); err != nil {
-		return err
-	}
-	m.result.Start = int(d.InputOffset()) - 1
-	for d.PeekKind() != '}' {
-		name, _, err := d.value()
-		if err != nil {
-			return err
-		}
-		if nameIs(name, "resultType") {
-			_, m.resultType, err = d.value()
-		} else {
-			err = d.SkipValue()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if _, err := d.ReadToken(); err != nil {
-		return err
-	}
-	m.result.End = int(d.InputOffset())
-	return nil
+	return Span{start, int(d.InputOffset())}, nil
 }
 
 func (m *Message) classify(s seen) error {
@@ -333,9 +318,7 @@ func (m *Message) classify(s seen) error {
 
 // end makes sure that nothing follows.
 func (d *decoder) end() error {
-	if _, err := d.ReadToken(); err == nil {
-		return invalid("trailing bytes after the message")
-	} else if !errors.Is(err, io.EOF) {
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
 		return invalid("trailing bytes after the message")
 	}
 	return nil
@@ -347,6 +330,7 @@ var (
 	envelopeNames = []string{"jsonrpc", "id", "method", "params", "result", "error"}
 	paramNames    = []string{"_meta", "name", "arguments", "uri", "ref", "argument", "context", "requestState", "inputResponses",
 		"protocolVersion", "capabilities", "requestId", "level"}
+	resultNames = []string{"resultType"}
 )
 
 func knownName(quoted []byte, names []string) (string, error) {
@@ -357,7 +341,7 @@ func knownName(quoted []byte, names []string) (string, error) {
 			return n, nil
 		}
 	}
-	if plain && !mayFold(raw) {
+	if plain && !mayFold(raw, names) {
 		return "", nil
 	}
 	s, err := Unquote(quoted)
@@ -375,20 +359,19 @@ func knownName(quoted []byte, names []string) (string, error) {
 	return "", nil
 }
 
-// mayFold reports whether a name without escapes could be equal to one of ours under case folding but not exactly: it is
-// short, and has an upper-case letter or a letter beyond ASCII.
-func mayFold(raw []byte) bool {
+// mayFold reports whether a name without escapes could be equal to one of these under case folding, which it is not exactly: it
+// is in ASCII, or it has a letter beyond and is short.
+func mayFold(raw []byte, names []string) bool {
 	if len(raw) > 64 {
 		return false
 	}
-	for _, c := range raw {
-		if c >= 0x80 || 'A' <= c && c <= 'Z' {
+	for _, n := range names {
+		if len(n) == len(raw) && strings.EqualFold(n, string(raw)) {
 			return true
 		}
 	}
-	// The names of ours that have upper-case letters themselves.
-	for _, n := range paramNames {
-		if len(n) == len(raw) && strings.EqualFold(n, string(raw)) {
+	for _, c := range raw {
+		if c >= utf8.RuneSelf {
 			return true
 		}
 	}
@@ -415,8 +398,11 @@ func IDKey(id []byte) string {
 	return string(id)
 }
 
-// Elements returns the messages of a batch, each on its own bytes, or why it is none. Each element is scanned like a
-// line: what is refused is returned as its *Refusal at its place.
+// maxElements is how many messages a batch may have. Each takes some hundred times the two bytes that one may be written with.
+const maxElements = 10_000
+
+// Elements returns the messages of a batch, each on its own bytes, or why it is none, or has too many. Each element is scanned
+// like a line: what is refused is returned as its *Refusal at its place.
 func (m *Message) Elements(mode Mode) ([]Message, []*Refusal, error) {
 	var parts [][]byte
 	d := newDecoder(m.raw, lenient)
@@ -428,6 +414,9 @@ func (m *Message) Elements(mode Mode) ([]Message, []*Refusal, error) {
 		_, span, err := d.value()
 		if err != nil {
 			return nil, nil, err
+		}
+		if len(parts) == maxElements {
+			return nil, nil, invalid(fmt.Sprintf("a batch of more than %d messages", maxElements))
 		}
 		parts = append(parts, m.raw[span.Start:span.End:span.End])
 	}

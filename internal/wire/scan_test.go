@@ -64,6 +64,8 @@ func TestScanRefusesWhatTwoParsersCouldReadDifferently(t *testing.T) {
 		{"case, lower", `{"jsonrpc":"2.0","id":7,"method":"a","params":{"requeststate":"x"}}`, CodeInvalidRequest, "7", "only in case"},
 		{"case, long s", `{"jsonrpc":"2.0","id":7,"method":"a","params":{"argumentſ":{}}}`, CodeInvalidRequest, "7", "only in case"},
 		{"case, Kelvin escaped", `{"jsonrpc":"2.0","id":7,"method":"a","paramſ":{}}`, CodeInvalidRequest, "7", "only in case"},
+		{"case, of a result", `{"jsonrpc":"2.0","id":7,"result":{"ResultType":"input_required"}}`, CodeInvalidRequest, "7", "only in case"},
+		{"case, of a result, lower", `{"jsonrpc":"2.0","id":7,"result":{"a":1,"resulttype":"input_required"}}`, CodeInvalidRequest, "7", "only in case"},
 		{"bad UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"a\",\"params\":{\"x\":\"\xff\"}}", CodeParse, "7", "UTF-8"},
 		{"lone surrogate", `{"jsonrpc":"2.0","id":7,"method":"a","params":{"x":"\ud83d"}}`, CodeParse, "7", "surrogate"},
 		{"byte order mark", "\xef\xbb\xbf" + `{"jsonrpc":"2.0","id":7,"method":"a"}`, CodeInvalidRequest, "", "byte order mark"},
@@ -144,6 +146,19 @@ func TestBatch(t *testing.T) {
 	msgs, refused, err := m.Elements(Strict)
 	if err != nil || len(msgs) != 3 || refused[0] != nil || refused[1] == nil || refused[2] == nil || msgs[0].Method() != "a" {
 		t.Errorf("got %v, %v, %v", msgs, refused, err)
+	}
+}
+
+// A message is some hundred bytes of memory and may be two on the wire.
+func TestBatchOfMany(t *testing.T) {
+	for n, want := range map[int]bool{maxElements: true, maxElements + 1: false} {
+		m, err := Scan([]byte("["+strings.Repeat("1,", n-1)+"1]"), Lenient)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if msgs, _, err := m.Elements(Lenient); (err == nil) != want || want && len(msgs) != n {
+			t.Errorf("a batch of %d: %d messages, %v", n, len(msgs), err)
+		}
 	}
 }
 
