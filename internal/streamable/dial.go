@@ -49,7 +49,7 @@ type DialOptions struct {
 }
 
 const (
-	// maxPosts is how many requests are with the server at once. More wait.
+	// maxPosts is how many requests are with the server at once, but for those that listen. More wait.
 	maxPosts = 256
 	// noticeLimit is how long the server may take to accept what has no answer.
 	noticeLimit = 10 * time.Second

@@ -180,7 +180,7 @@ func (l *Link) tryOld(p *post, r *refusal) {
 		l.failed(p, s, err)
 		return
 	}
-	l.answered(p, s, resp, "", 0)
+	l.answered(p, s, resp)
 }
 
 // openOld opens the stream of revision 2024-11-05, and returns its session.

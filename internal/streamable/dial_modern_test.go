@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rootbound/rootbound/internal/transport"
 )
@@ -367,5 +368,45 @@ func TestAnIdleConnectionThatTheServerCloses(t *testing.T) {
 	p.want(`"id":2`, `"reason":"broken"`)
 	if got := s.requests("POST tools/call"); len(got) != 1 {
 		t.Errorf("the call was made %d times", len(got))
+	}
+}
+
+// Those who listen keep nobody from calling, however many they are.
+func TestManyListenAndOneCalls(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, handlers{
+		"POST server/discover": discovered,
+		"POST tools/call":      jsonAnswer(`{"jsonrpc":"2.0","id":ID,"result":{"content":[],"resultType":"complete"}}`),
+		"POST subscriptions/listen": func(w http.ResponseWriter, r *http.Request, m message) {
+			sse(`data: {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{},"_meta":{"io.modelcontextprotocol/subscriptionId":`+string(m.ID)+`}}}||`)(w, r, m)
+			<-r.Context().Done()
+		},
+	})
+	p := dial(t, s.URL, nil)
+	p.modern(0, "server/discover", "")
+	p.want(`"id":0`)
+	const listeners = maxPosts + 10
+	for i := range listeners {
+		p.modern(i+1, "subscriptions/listen", `"notifications":{}`)
+	}
+	for range listeners {
+		p.want("acknowledged")
+	}
+	p.modern(1000, "tools/call", `"name":"a"`)
+	p.want(`"id":1000,"result"`)
+}
+
+// A server that ends a stream as soon as it has begun is not asked again and again without a pause.
+func TestAStreamThatEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, handlers{"POST server/discover": discovered, "POST subscriptions/listen": sse(": here||")})
+	p := dial(t, s.URL, nil)
+	p.modern(0, "server/discover", "")
+	p.want(`"id":0`)
+	p.modern(1, "subscriptions/listen", `"notifications":{}`)
+	p.until(func() bool { return len(s.requests("POST subscriptions/listen")) > 5 }, func() string { return "it is not made again" })
+	time.Sleep(500 * time.Millisecond)
+	if n := len(s.requests("POST subscriptions/listen")); n > 50 {
+		t.Errorf("it was made %d times", n)
 	}
 }

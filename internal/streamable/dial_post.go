@@ -74,11 +74,13 @@ func (l *Link) ask(m *wire.Message) *post {
 
 // run sends a request and takes its answer.
 func (l *Link) run(p *post) {
-	select {
-	case l.slots <- struct{}{}:
-		defer func() { <-l.slots }()
-	case <-p.ctx.Done():
-		return
+	if p.m.Method() != exchange.Listen { // which stays, and each client has one
+		select {
+		case l.slots <- struct{}{}:
+			defer func() { <-l.slots }()
+		case <-p.ctx.Done():
+			return
+		}
 	}
 	defer func() {
 		select {
@@ -123,40 +125,59 @@ func (l *Link) run(p *post) {
 		l.session.id = s.id
 		l.mu.Unlock()
 	}
-	l.answered(p, s, resp, "", 0)
+	l.answered(p, s, resp)
 }
 
-// answered takes the response to a request. Last and retry are what an earlier part of its stream said.
-func (l *Link) answered(p *post, s session, resp *http.Response, last string, retry time.Duration) {
-	defer resp.Body.Close()
+// part is what the response to a request, or the stream that took its place, has said so far.
+type part struct {
+	last  string        // the id of its last event
+	retry time.Duration // the time that it named
+	empty int           // how many streams in a row had no event
+}
+
+// answered takes the response to a request, and goes on where its stream breaks.
+func (l *Link) answered(p *post, s session, resp *http.Response) {
+	var at part
+	for resp != nil {
+		why := l.read(p, s, resp, &at)
+		resp.Body.Close()
+		if why == nil {
+			return
+		}
+		resp = l.broken(p, s, &at, why)
+	}
+}
+
+// read takes one response, and says why it ended before the answer; nil where nothing more is to be done.
+func (l *Link) read(p *post, s session, resp *http.Response, at *part) error {
 	switch t := mediaType(resp); {
 	case s.old: // the answer comes on the stream
 		drain(resp)
 	case t == "text/event-stream":
-		l.stream(p, s, resp, last, retry)
+		return l.stream(p, resp, at)
 	case resp.StatusCode == http.StatusOK && (t == "application/json" || t == ""):
-		l.body(p, s, resp)
+		*at = part{}
+		return l.body(p, resp)
 	case t == "text/html":
 		l.fail(p, "not found", "there is a web page at "+place(l.o.URL)+" and no MCP server: is its path right?")
 	default:
 		l.fail(p, "no answer", fmt.Sprintf("the server took the request and gave no answer (%d, %.60q)", resp.StatusCode, t))
 	}
+	return nil
 }
 
 // body takes an answer that comes alone.
-func (l *Link) body(p *post, s session, resp *http.Response) {
+func (l *Link) body(p *post, resp *http.Response) error {
 	b, err := readBody(resp, l.o.Limit+1)
 	switch {
 	case err != nil:
-		l.broken(p, s, "", 0, err)
-		return
+		return err
 	case len(b) > l.o.Limit:
 		l.fail(p, "too long", fmt.Sprintf("the server's answer is longer than %d bytes", l.o.Limit))
-		return
-	}
-	if !l.said(p, bytes.TrimSpace(b)) {
+	case !l.said(p, bytes.TrimSpace(b)):
 		l.fail(p, "no answer", "what the server answered is not the answer to the request")
 	}
+	return nil
 }
 
 // readBody reads a body up to a limit, in one piece of memory where its length is told.
@@ -169,26 +190,25 @@ func readBody(resp *http.Response, limit int) ([]byte, error) {
 // maxToldBody is the length of a body that is believed before it comes.
 const maxToldBody = 1 << 20
 
-// stream takes what comes on the stream of a request, up to its answer. Last and retry are what an earlier part of it said.
-func (l *Link) stream(p *post, s session, resp *http.Response, last string, retry time.Duration) {
+// stream takes what comes on the stream of a request, up to its answer.
+func (l *Link) stream(p *post, resp *http.Response, at *part) error {
 	events := newEventReader(resp.Body, l.o.Limit, nil)
-	for {
+	for at.empty++; ; at.empty = 0 {
 		e, err := events.next()
 		if err != nil {
-			l.broken(p, s, last, retry, err)
-			return
+			return err
 		}
 		if e.hasID {
-			last = e.id
+			at.last = e.id
 		}
 		if e.retry > 0 {
-			retry = e.retry
+			at.retry = e.retry
 		}
 		if len(e.data) > 0 && (e.name == "" || e.name == "message") && l.said(p, e.data) {
 			late := time.AfterFunc(restLimit, p.cancel)
 			drain(resp) // up to its end its connection cannot be used again
 			late.Stop()
-			return
+			return nil
 		}
 	}
 }
@@ -277,14 +297,15 @@ var repeatable = map[string]bool{
 }
 
 // broken goes on with a request whose stream has ended before the answer: where the server left off, if it said how; with a
-// new stream where the request changes nothing. It is never made a second time otherwise: it may have been done.
-func (l *Link) broken(p *post, s session, last string, retry time.Duration, why error) {
+// new stream where the request changes nothing. It is never made a second time otherwise: it may have been done. It returns the response to
+// go on with, nil where there is none.
+func (l *Link) broken(p *post, s session, at *part, why error) *http.Response {
 	if p.ctx.Err() != nil {
-		return
+		return nil
 	}
 	if errors.Is(why, errEventTooLong) {
 		l.fail(p, "too long", fmt.Sprintf("a message of the server is longer than %d bytes", l.o.Limit))
-		return
+		return nil
 	}
 	for failures := 0; failures < maxFailures; failures++ {
 		var r request
@@ -293,19 +314,19 @@ func (l *Link) broken(p *post, s session, last string, retry time.Duration, why 
 			p.as = p.m.WithID(exchange.NewID())
 			r = l.request(p.as, s)
 			r.key = p.key
-		case !stateless(p.m) && last != "" && p.m.Method() != "initialize":
-			r = request{method: http.MethodGet, session: s.id, revision: s.revision, lastEvent: last, key: p.key}
+		case !stateless(p.m) && at.last != "" && p.m.Method() != "initialize":
+			r = request{method: http.MethodGet, session: s.id, revision: s.revision, lastEvent: at.last, key: p.key}
 		default:
 			l.fail(p, "broken", fmt.Sprintf("the connection to the server broke before the answer, so it is not known whether the server did what it was asked: %v", ended(why)))
-			return
+			return nil
 		}
-		if !l.pause(p.ctx, retry, failures) {
-			return
+		if !l.pause(p.ctx, at.retry, failures+max(0, at.empty-1)) {
+			return nil
 		}
 		resp, err := l.do(p.ctx, r)
 		if err == nil && resp.StatusCode == http.StatusOK {
-			l.answered(p, s, resp, last, max(retry, l.o.Backoff/10))
-			return
+			at.retry = max(at.retry, l.o.Backoff/10)
+			return resp
 		}
 		if err != nil {
 			why = err
@@ -322,13 +343,14 @@ func (l *Link) broken(p *post, s session, last string, retry time.Duration, why 
 		}
 	}
 	if p.ctx.Err() != nil {
-		return
+		return nil
 	}
 	_, text := why.Error(), ""
 	if _, text = explain(why, l.o.URL); errors.As(why, new(*refusal)) || errors.Is(why, errForgotten) {
 		text = why.Error()
 	}
 	l.fail(p, "broken", "the connection to the server broke before the answer, so it is not known whether the server did what it was asked, and it could not be taken up again: "+text)
+	return nil
 }
 
 // maxFailures is how often in a row a broken stream is made again.
