@@ -509,7 +509,7 @@ func (s *session) answeredServer(told roots.Set) {
 		w.asked = true
 	}
 	s.mu.Unlock()
-	if w == nil {
+	if w == nil || template == nil { // without a handshake only a start anew is waited for, which says by itself when it is over
 		return
 	}
 	ping := exchange.Own(template, "ping", nil)

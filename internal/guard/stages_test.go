@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -181,5 +182,35 @@ func TestRequestsBringTheRootsThatHold(t *testing.T) {
 	g.Configure(roots.NewSet(dirs[1]))
 	if want := roots.NewSet(dirs[1]); !got["notifications/roots/list_changed"].Equal(want) {
 		t.Errorf("the change brings %v, want %v", got["notifications/roots/list_changed"], want)
+	}
+}
+
+// A handshake server behind stateless clients may ask for its roots while it is started again with others: there was no handshake
+// of a client to begin anything of ours with.
+func TestAQuestionDuringAStartAnewWithoutAHandshake(t *testing.T) {
+	var dirs []roots.Dir
+	for range 2 {
+		d, err := roots.Resolve(t.TempDir(), roots.ResolveOptions{Access: roots.ReadWrite})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dirs = append(dirs, d)
+	}
+	begun := make(chan struct{})
+	g := guard.New(guard.Options{
+		Server: "files", Configured: roots.NewSet(dirs[0]), ClientRoots: roots.Ignore, Held: true,
+		Restart: func(func()) error { close(begun); return nil },
+	})
+	g.Starting()
+	asks := exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		g.Configure(roots.NewSet(dirs...))
+		<-begun
+		r.Caller.Ask(ctx, []exchange.Question{{Method: "roots/list"}}, func(a []exchange.Answer) { reply(exchange.Result(r, a[0].Result)) })
+	})
+	r := &exchange.Request{
+		Msg: wire.NewRequest([]byte("1"), "tools/list", []byte(`{"_meta":{}}`)), Era: exchange.Modern, Session: exchange.NewSession(t.Context()), Caller: caller{},
+	}
+	if got := string(exchange.Do(t.Context(), g.Wrap(asks), r).Msg.Result()); !strings.Contains(got, roots.FileURI(dirs[1].Path)) {
+		t.Errorf("the server was told %s", got)
 	}
 }
