@@ -65,8 +65,8 @@ func (g *Guard) shared(set roots.Set) roots.Set {
 	var allowed []roots.Dir
 	var waiting []string
 	for _, d := range set.Dirs() {
-		switch _, _, in := consented.Match(d.Path); {
-		case in:
+		switch {
+		case consented.Covers(roots.NewSet(d)):
 			allowed = append(allowed, d)
 		case !g.unshared[d.Path]:
 			if g.unshared == nil {

@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,5 +36,37 @@ func TestEachGuardKnowsTheConsents(t *testing.T) {
 		if got := string(exchange.Do(t.Context(), h, r).Msg.Bytes()); !strings.Contains(got, roots.FileURI(dir.Path)) {
 			t.Errorf("the server of the %s guard was told %s", which, got)
 		}
+	}
+}
+
+// What is taken out of a root is nothing that a server could be told of, and waits for nobody.
+func TestAHoleNeedsNoConsent(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "hole"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	root, err := roots.Resolve(dir, roots.ResolveOptions{Access: roots.ReadWrite})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hole, err := roots.Resolve(filepath.Join(dir, "hole"), roots.ResolveOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := consent.File(filepath.Join(t.TempDir(), "consents.jsonl"))
+	var told strings.Builder
+	asks := exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		r.Caller.Ask(ctx, []exchange.Question{{Method: "roots/list"}}, func(a []exchange.Answer) { reply(exchange.Result(r, a[0].Result)) })
+	})
+	g := guard.New(guard.Options{
+		Server: server.Name, Configured: roots.NewSet(root, hole), Remote: true, Share: true, Consent: file.Watch(server),
+		Warn: func(text string) { told.WriteString(text + "\n") },
+	})
+	r := &exchange.Request{Msg: wire.NewRequest([]byte("1"), "tools/list", nil), Session: exchange.NewSession(t.Context()), Caller: caller{}}
+	if got := string(exchange.Do(t.Context(), g.Wrap(asks), r).Msg.Result()); got != `{"roots":[]}` {
+		t.Errorf("the server was told %s", got)
+	}
+	if text := told.String(); !strings.Contains(text, root.Path) || strings.Contains(text, hole.Path) {
+		t.Errorf("it was said that these wait: %s", text)
 	}
 }
