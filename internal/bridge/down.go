@@ -18,8 +18,10 @@ const (
 	// settleMargin is what a server is given after it answered a ping behind the list of roots: it may still be looking at
 	// the directories.
 	settleMargin = 100 * time.Millisecond
-	// maxListens is how many listen requests may be open.
-	maxListens = 64
+	// maxListens is how many listen requests may be open: as many as clients that come over HTTP.
+	maxListens = 4096
+	// maxEarly is how many notifications are kept for a client whose listen request is not acknowledged yet.
+	maxEarly = 1024
 )
 
 // declaration is what the server is told that the client can: later requests may declare what the first did not, and
@@ -515,6 +517,9 @@ func (d *Down) listen(ctx context.Context, r *exchange.Request, reply func(excha
 		}
 		l.acknowledge(d, honoured)
 	})
+	if ctx.Err() != nil { // what was followed meanwhile, too
+		d.unlisten(l)
+	}
 }
 
 // follow subscribes to resources at the server, and says which of them it took.
@@ -655,7 +660,7 @@ func (h hub) Notify(m *wire.Message) {
 			}
 			if l.acknowledged {
 				to = append(to, l)
-			} else {
+			} else if len(l.early) < maxEarly {
 				l.early = append(l.early, m)
 			}
 		}

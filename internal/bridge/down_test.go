@@ -2,7 +2,10 @@ package bridge_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rootbound/rootbound/internal/bridge"
@@ -87,4 +90,82 @@ func (asker) Notify(*wire.Message) {}
 func (asker) CanAsk(string) bool   { return true }
 func (f asker) Ask(_ context.Context, q []exchange.Question, _ func([]exchange.Answer)) {
 	f(q[0])
+}
+
+// A hundred clients listen at once. What is said to one of them before it was acknowledged waits for that, but not without an end; and
+// nothing is followed for one who goes while it is being followed.
+func TestListenRequests(t *testing.T) {
+	var hub exchange.Caller
+	var mu sync.Mutex
+	followed := map[string]bool{}
+	unfollowed := make(chan string, 10)
+	var leave context.CancelFunc
+	var answer func() // to what is followed late
+	server := exchange.HandlerFunc(func(_ context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		uri := wire.GetString(r.Msg.Params(), "uri")
+		switch r.Msg.Method() {
+		case exchange.Listen:
+			hub = r.Caller
+		case "initialize":
+			reply(exchange.Result(r, []byte(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true}},"serverInfo":{"name":"s","version":"1"}}`)))
+		case "ping":
+			reply(exchange.Result(r, []byte("{}")))
+		case "resources/subscribe":
+			mu.Lock()
+			followed[uri] = true
+			mu.Unlock()
+			switch uri {
+			case "file:///late":
+				answer = func() { reply(exchange.Result(r, []byte("{}"))) }
+				return
+			case "file:///1":
+				leave()
+				<-unfollowed
+			}
+			reply(exchange.Result(r, []byte("{}")))
+		case "resources/unsubscribe":
+			mu.Lock()
+			delete(followed, uri)
+			mu.Unlock()
+			unfollowed <- uri
+			reply(exchange.Result(r, []byte("{}")))
+		}
+	})
+	down := bridge.NewDown(server)
+	greeted := make(chan bool)
+	down.Greet(&exchange.Request{Msg: scan(t, `{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{`+meta+`}}`), Era: exchange.Modern},
+		func(_ exchange.Outcome, ok bool) { greeted <- ok })
+	if !<-greeted {
+		t.Fatal("the server was not greeted")
+	}
+	listen := func(ctx context.Context, id int, notifications string) *hearer {
+		h := &hearer{}
+		down.Handle(ctx, &exchange.Request{
+			Msg: scan(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"subscriptions/listen","params":{"notifications":%s,%s}}`, id, notifications, meta)), Era: exchange.Modern, Caller: h,
+		}, func(exchange.Outcome) {})
+		return h
+	}
+	for id := range 100 {
+		if h := listen(t.Context(), id, `{"toolsListChanged":true}`); !slices.Equal(h.told, []string{"notifications/subscriptions/acknowledged"}) {
+			t.Fatalf("listener %d was told %q", id, h.told)
+		}
+	}
+	late := listen(t.Context(), 100, `{"toolsListChanged":true,"resourceSubscriptions":["file:///late"]}`)
+	for range 3000 {
+		hub.Notify(wire.NewNotification("notifications/tools/list_changed", nil))
+	}
+	if answer(); len(late.told) != 1+1024 || late.told[0] != "notifications/subscriptions/acknowledged" {
+		t.Errorf("who was acknowledged late was told %d things", len(late.told))
+	}
+	var ctx context.Context
+	ctx, leave = context.WithCancel(t.Context())
+	listen(ctx, 101, `{"resourceSubscriptions":["file:///1","file:///2"]}`)
+	if uri := <-unfollowed; uri != "file:///2" {
+		t.Errorf("%s is followed no more", uri)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if followed["file:///1"] || followed["file:///2"] {
+		t.Errorf("followed for nobody: %v", followed)
+	}
 }
