@@ -63,7 +63,8 @@ const (
 	codeHeldUp      = "held_up"   // by a file system that does not answer
 )
 
-// denial is the refusal of a path because of the roots. The stages in front log it, and may get to know of other roots.
+// denial is the refusal of a path because of the roots or of what may be opened in them. The stages in front log it, and may
+// get to know of other roots, where it has a path.
 type denial struct {
 	refusal
 	reason string // as the log has it
@@ -78,6 +79,9 @@ const (
 	reasonNoRoots  = "no-roots"
 	reasonReadOnly = "read-only"
 	reasonOwn      = "own-file"
+	reasonName     = "protected-name"
+	reasonHardLink = "hard-link"
+	reasonMount    = "mount"
 )
 
 // metaCode is the key of _meta under which an error has its code.

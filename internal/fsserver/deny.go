@@ -222,13 +222,14 @@ func (c *call) denied(path string) error {
 		name = filepath.ToSlash(rel)
 	}
 	pattern := c.deny.pattern(name)
-	if pattern == "" {
-		return refuse(rootfs.Denied, "Access denied - this name is not served: %s", show(real))
-	}
-	if slices.Contains(c.deny.added, pattern) {
-		return refuse(rootfs.Denied, "Access denied - %s is protected: its name matches %q, which the user has denied. "+
+	text := fmt.Sprintf("Access denied - %s is protected: its name matches %q, one of the patterns of files that may hold secrets. "+
+		"Only the user can allow it, by starting the server with --deny '!%s'.", show(real), pattern, pattern)
+	switch {
+	case pattern == "":
+		text = "Access denied - this name is not served: " + show(real)
+	case slices.Contains(c.deny.added, pattern):
+		text = fmt.Sprintf("Access denied - %s is protected: its name matches %q, which the user has denied. "+
 			"Only the user can allow it, by starting the server without --deny '%s'.", show(real), pattern, pattern)
 	}
-	return refuse(rootfs.Denied, "Access denied - %s is protected: its name matches %q, one of the patterns of files that may hold secrets. "+
-		"Only the user can allow it, by starting the server with --deny '!%s'.", show(real), pattern, pattern)
+	return denial{refusal{string(rootfs.Denied), text}, reasonName, ""} // no other list of roots would allow it
 }

@@ -185,9 +185,9 @@ func (c *call) explain(op, path string, err error) error {
 	case rootfs.Protected:
 		return c.own(path)
 	case rootfs.HardLink:
-		return refuse(code, "Access denied - a file with several names (hard links) is not served: %s", show(c.real(path)))
+		return denial{refusal{string(code), "Access denied - a file with several names (hard links) is not served: " + show(c.real(path))}, reasonHardLink, ""}
 	case rootfs.Mount:
-		return refuse(code, "Access denied - what lies behind a mount point is not served: %s", show(c.real(path)))
+		return denial{refusal{string(code), "Access denied - what lies behind a mount point is not served: " + show(c.real(path))}, reasonMount, ""}
 	case rootfs.AmbiguousName:
 		return refuse(code, "Ambiguous Unicode path component: %s", show(filepath.Base(path)))
 	case rootfs.Budget:

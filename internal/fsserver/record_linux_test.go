@@ -2,6 +2,7 @@ package fsserver
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -60,7 +61,7 @@ func TestWhatIsRefusedIsNotRecorded(t *testing.T) {
 		if !tool.writes || tool == &restorePath {
 			continue
 		}
-		for path, reason := range map[string]string{"$W/outside/f": reasonOutside, "$W/R/own": reasonOwn, "$W/T/d/f": reasonReadOnly, "$W/R/secret/f": ""} {
+		for path, reason := range map[string]string{"$W/outside/f": reasonOutside, "$W/R/own": reasonOwn, "$W/T/d/f": reasonReadOnly, "$W/R/secret/f": reasonName} {
 			if tool == &createDirectory {
 				path = strings.TrimSuffix(path, "f") + ".new"
 			}
@@ -75,11 +76,32 @@ func TestWhatIsRefusedIsNotRecorded(t *testing.T) {
 			}
 			for _, args := range ways {
 				times, notes, got := recorded(t, c, tool.name, args, nil)
-				denied := len(notes) == 1 && notes[0].Denied && notes[0].Code == reason || reason == "" && len(notes) == 0
+				denied := len(notes) == 1 && notes[0].Denied && notes[0].Code == reason
 				if times > 0 || !denied || !strings.Contains(got, `"isError":true`) {
 					t.Errorf("%s %s is recorded %d times, noted %v, and answers %s", tool.name, args, times, notes, got)
 				}
 			}
+		}
+	}
+}
+
+// Who reads what is not served in a root is refused, too, and no other list of roots would change that.
+func TestWhatIsNotServedIsNoted(t *testing.T) {
+	c := newTrial(t, map[string]string{"R/.env": "KEY=1", "R/first": "text"}, rootfs.Options{StrictLinks: true})
+	if err := os.Link(c.w+"/R/first", c.w+"/R/second"); err != nil {
+		t.Fatal(err)
+	}
+	deny, err := NewDeny(nil, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(Options{Deny: deny, Files: rootfs.Options{StrictLinks: true}})
+	t.Cleanup(s.Close)
+	c.server = s
+	for path, reason := range map[string]string{"$W/R/.env": reasonName, "$W/R/second": reasonHardLink} {
+		_, notes, got := recorded(t, c, readTextFile.name, `{"path":"`+path+`"}`, nil)
+		if len(notes) != 1 || !notes[0].Denied || notes[0].Code != reason || notes[0].Path != "" {
+			t.Errorf("%s: noted %v, answered %s", path, notes, got)
 		}
 	}
 }

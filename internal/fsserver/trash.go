@@ -54,7 +54,7 @@ func (c *call) explainDelete(path string, err error) error {
 		return refuse(rootfs.TooLarge, "It holds more than the %d bytes that the trash takes, so nothing was deleted: %s. Delete parts of it.",
 			trashed.MaxBytes, show(c.real(path)))
 	case errors.Is(err, rootfs.Denied):
-		return refuse(rootfs.Denied, "Access denied - this name, or one beneath it, is not served: %s", show(c.real(path)))
+		return denial{refusal{string(rootfs.Denied), "Access denied - this name, or one beneath it, is not served: " + show(c.real(path))}, reasonName, ""}
 	case errors.Is(err, rootfs.CrossDevice):
 		return refuse(rootfs.CrossDevice, "The trash is in another file system than this, so nothing was deleted: %s", show(c.real(path)))
 	}

@@ -263,7 +263,8 @@ func (c *call) explainTwo(op, from, to string, err error) error {
 		}
 		return err
 	case rootfs.Denied:
-		return refuse(e.Code, "Access denied - one of these names, or one beneath them, is not served: %s, %s", show(c.real(from)), show(c.real(to)))
+		text := fmt.Sprintf("Access denied - one of these names, or one beneath them, is not served: %s, %s", show(c.real(from)), show(c.real(to)))
+		return denial{refusal{string(e.Code), text}, reasonName, ""}
 	}
 	if e.Path == to {
 		from = to
