@@ -53,6 +53,8 @@ const (
 	codeNobody  = "nobody-asked"
 	codePending = "pending"
 	codePaused  = "paused"
+	// codeGrants is that of records about grants.
+	codeGrants = "grants"
 )
 
 const (
@@ -197,7 +199,7 @@ func (g *Guard) ask(ctx context.Context, r *exchange.Request, c policy.Call, d p
 	if o.Grants != nil && a.decision.Remember != policy.Never {
 		grant, ok, err := o.Grants.Find(a.use, g.opt.Now())
 		if err != nil {
-			g.once(err.Error())
+			g.once(codeGrants, err.Error())
 		} else if ok {
 			answer := approval.Answer{Choice: approval.Choice{Allow: true}, Road: approval.ByGrant, Who: "grant " + grant.ID + " of call " + grant.Call + ": " + grant.String()}
 			if a.answered(answer) {
@@ -503,7 +505,7 @@ func (a *asking) remember(answer approval.Answer) {
 	if _, err := grants.Store().Add(grant); err != nil {
 		text := fmt.Sprintf("what you allowed (call %s) is good for this call alone: %v", trailID(a.r), err)
 		a.g.opt.Warn(text)
-		a.g.note(&calllog.Record{Kind: calllog.Note, Session: sessionID(a.r), Code: "grants", Reason: text})
+		a.g.note(&calllog.Record{Kind: calllog.Note, Session: sessionID(a.r), Code: codeGrants, Reason: text})
 	}
 }
 

@@ -18,6 +18,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -109,6 +110,7 @@ type Guard struct {
 	listeners  []*listener
 	unshared   map[string]bool // directories of which it was said that they wait for consent to be told
 	told       map[string]int  // how often something was found in answers, by what is told of it
+	noted      map[string]bool // what was said and is not said again
 	released   int             // how many pins it knows to be held no more
 	damaged    string          // what was wrong with the consents when they were read last
 	sessions   map[*exchange.Session]*session
@@ -155,7 +157,7 @@ func New(o Options) *Guard {
 	if o.Consent != nil {
 		o.Consent = o.Consent.Anew()
 	}
-	g := &Guard{opt: o, catalog: new(pathargs.Catalog), configured: o.Configured, sessions: map[*exchange.Session]*session{}, told: map[string]int{}}
+	g := &Guard{opt: o, catalog: new(pathargs.Catalog), configured: o.Configured, sessions: map[*exchange.Session]*session{}, told: map[string]int{}, noted: map[string]bool{}}
 	if o.Results != nil {
 		g.results = results.New(*o.Results)
 	}
@@ -221,8 +223,8 @@ func (g *Guard) effective() roots.Set {
 	g.mu.Lock()
 	all := g.all()
 	g.mu.Unlock()
-	for _, s := range all {
-		return s.state().Set
+	if len(all) > 0 {
+		return all[0].state().Set
 	}
 	return roots.NewTracker(g.opt.ClientRoots, g.Configured()).State().Set
 }
@@ -244,11 +246,13 @@ func (g *Guard) Again(m *wire.Message) bool {
 	return false
 }
 
+// all are the sessions, the oldest first. The caller holds mu.
 func (g *Guard) all() []*session {
 	all := make([]*session, 0, len(g.sessions))
 	for _, s := range g.sessions {
 		all = append(all, s)
 	}
+	slices.SortFunc(all, func(a, b *session) int { return cmp.Compare(a.n, b.n) })
 	return all
 }
 

@@ -2,7 +2,6 @@ package guard
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
 	"time"
 
@@ -81,7 +80,6 @@ func (g *Guard) Clients(most int) (list []approval.Client, more int) {
 	g.mu.Lock()
 	all, stateless := g.all(), g.stateless
 	g.mu.Unlock()
-	slices.SortFunc(all, func(a, b *session) int { return cmp.Compare(a.n, b.n) })
 	for _, s := range all {
 		c := s.of.Client()
 		s.mu.Lock()

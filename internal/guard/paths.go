@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -296,7 +297,8 @@ func (g *Guard) fillDefaults(r *exchange.Request) *exchange.Request {
 		return r
 	}
 	for _, tool := range []string{wire.GetString(r.Msg.Params(), "name"), "*"} {
-		for arg, value := range defaults[tool] {
+		for _, arg := range slices.Sorted(maps.Keys(defaults[tool])) { // the same call gets the same bytes
+			value := defaults[tool][arg]
 			if _, given := wire.Get(r.Msg.Params(), "arguments", arg); given {
 				continue
 			}

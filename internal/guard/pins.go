@@ -101,7 +101,7 @@ func (g *Guard) pinned(r *exchange.Request, o exchange.Outcome) exchange.Outcome
 	}
 	sights, err := g.opt.Pins.See(defs)
 	if err != nil {
-		g.once(err.Error())
+		g.once(codePin, err.Error())
 	}
 	g.noteSights(sights)
 	held := map[string]pin.Sight{}
@@ -185,18 +185,6 @@ func (g *Guard) noteSights(sights []pin.Sight) {
 	}
 	if len(first) > 0 {
 		note("seen for the first time, and pinned: " + strings.Join(first, ", "))
-	}
-}
-
-// once tells a person something that may come again and again.
-func (g *Guard) once(text string) {
-	g.mu.Lock()
-	g.told[text]++
-	n := g.told[text]
-	g.mu.Unlock()
-	if n == 1 {
-		g.opt.Warn(text)
-		g.note(&calllog.Record{Kind: calllog.Note, Code: codePin, Reason: text})
 	}
 }
 

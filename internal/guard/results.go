@@ -143,5 +143,5 @@ func (g *Guard) tell(r *exchange.Request, findings []results.Finding, text strin
 	g.opt.Warn(fmt.Sprintf("%s (call %s): %s%s", method(r), trailID(r), text, times))
 }
 
-// maxTold is of how many tools and checks it is counted how often something was found.
+// maxTold is of how many tools and checks it is counted how often something was found, and how many texts are said once.
 const maxTold = 4096

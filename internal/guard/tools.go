@@ -228,22 +228,27 @@ func believed(annotations []byte, effect policy.Effect, worst policy.Verdict) []
 func (g *Guard) checkTools() {
 	for _, fault := range g.Faults() {
 		text := "a rule does nothing: " + fault
-		if g.noteOnce(codePolicy, text) {
-			g.opt.Warn(text)
-		}
+		g.once(codePolicy, text)
 	}
 }
 
 // noteOnce logs what was not logged before, and reports whether it did.
 func (g *Guard) noteOnce(code, text string) bool {
 	g.mu.Lock()
-	first := g.told[text] == 0 && len(g.told) < maxTold
+	first := !g.noted[text] && len(g.noted) < maxTold
 	if first {
-		g.told[text] = 1
+		g.noted[text] = true
 	}
 	g.mu.Unlock()
 	if first {
 		g.note(&calllog.Record{Kind: calllog.Note, Code: code, Reason: strings.ToValidUTF8(text, "")})
 	}
 	return first
+}
+
+// once logs and tells a person what may come again and again.
+func (g *Guard) once(code, text string) {
+	if g.noteOnce(code, text) {
+		g.opt.Warn(text)
+	}
 }
