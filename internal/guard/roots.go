@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -312,7 +313,7 @@ func (s *session) answered(ctx context.Context, ask string, question int, a exch
 		}
 		answer.Dirs, answer.Bad = roots.ResolveList(list, parse, roots.ResolveOptions{Access: roots.ReadWrite, Origin: "client"})
 		equal := sameRoots(list, s.g.Configured().Roots())
-		rec.Roots, rec.Equal = logRoots(list), &equal
+		rec.Roots, rec.Equal = logRoots(list[:min(len(list), maxLoggedRoots)]), &equal
 	}
 	if answer.Err != nil {
 		rec.Outcome, rec.Reason = calllog.Failed, answer.Err.Error()
@@ -571,10 +572,23 @@ func sameRoots(a, b []roots.Root) bool {
 	return true
 }
 
+const (
+	// maxLoggedRoots is how many roots of a client's list go to the log: as many as are looked at.
+	maxLoggedRoots = 1_000
+	// maxLoggedRoot is how much of a URI, or of a name, does, in bytes: more than a path that can be opened takes, percent-encoded.
+	maxLoggedRoot = 16 << 10
+)
+
 func logRoots(list []roots.Root) []calllog.Root {
+	clip := func(s string) string {
+		if len(s) <= maxLoggedRoot {
+			return s
+		}
+		return strings.ToValidUTF8(s[:maxLoggedRoot], "") + "…"
+	}
 	out := make([]calllog.Root, len(list))
 	for i, r := range list {
-		out[i] = calllog.Root{URI: r.URI, Name: r.Name}
+		out[i] = calllog.Root{URI: clip(r.URI), Name: clip(r.Name)}
 	}
 	return out
 }

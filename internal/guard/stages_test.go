@@ -214,3 +214,35 @@ func TestAQuestionDuringAStartAnewWithoutAHandshake(t *testing.T) {
 		t.Errorf("the server was told %s", got)
 	}
 }
+
+// A list is as long as its client likes, and a record of the log is not.
+func TestALongListIsLoggedInPart(t *testing.T) {
+	dir := t.TempDir()
+	log, err := calllog.Create(dir, calllog.Record{Server: "files"}, calllog.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := guard.New(guard.Options{Server: "files", ClientRoots: roots.Accept, Log: log})
+	long := `{"uri":"file:///` + strings.Repeat("a", 1<<20) + `"}`
+	list := `{"roots":[` + long + strings.Repeat(`,{"uri":"file:///gone"}`, 3_000) + `]}`
+	r := &exchange.Request{
+		Msg: wire.NewRequest([]byte("1"), "tools/call", []byte(`{"name":"t","_meta":{"`+exchange.MetaCapabilities+`":{"roots":{}}}}`)),
+		Era: exchange.Modern, Session: exchange.NewSession(t.Context()), Caller: caller{roots: []byte(list)},
+	}
+	exchange.Do(t.Context(), g.Wrap(exchange.HandlerFunc(func(_ context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		reply(exchange.Result(r, []byte(`{}`)))
+	})), r)
+	log.Close(0, "")
+	for e, err := range calllog.ReadDir(dir, calllog.Filter{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == calllog.RootsAnswered {
+			if len(e.Roots) != 1000 || len(e.Line) > 100_000 {
+				t.Errorf("%d roots are in the log, in %d bytes", len(e.Roots), len(e.Line))
+			}
+			return
+		}
+	}
+	t.Error("the answer is not in the log")
+}
