@@ -179,11 +179,13 @@ func (e *entry) approves() string {
 // order says which entry of a name holds.
 func (x *examiner) order(e *entry) string {
 	var list []string
-	for _, w := range e.shadowed {
-		list = append(list, fmt.Sprintf("gives way to %s %s:%d", w.Scope, x.short(w.file.Path), w.Pos.Line))
+	name := func(verb string, others []*entry) {
+		for _, o := range others {
+			list = append(list, fmt.Sprintf("%s%s %s:%d", verb, o.Scope, x.short(o.file.Path), o.Pos.Line))
+			verb = ""
+		}
 	}
-	for _, l := range e.hides {
-		list = append(list, fmt.Sprintf("wins over %s %s:%d", l.Scope, x.short(l.file.Path), l.Pos.Line))
-	}
-	return strings.Join(list, "; ")
+	name("gives way to ", e.shadowed)
+	name("wins over ", e.hides)
+	return strings.Join(list, ", ")
 }

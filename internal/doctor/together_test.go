@@ -108,3 +108,21 @@ func TestTogether(t *testing.T) {
 		})
 	}
 }
+
+// Which entry of a name holds is one sentence, however many there are.
+func TestOrder(t *testing.T) {
+	at := func(scope clientconf.Scope, path string, line int) *entry {
+		s := &clientconf.Server{Scope: scope}
+		s.Pos.Line = line
+		return &entry{Server: s, file: &clientconf.File{Path: path}}
+	}
+	user, local, project := at(clientconf.User, "/a", 1), at(clientconf.Local, "/a", 2), at(clientconf.Project, "/b", 3)
+	for want, e := range map[string]*entry{
+		"": {}, "gives way to local /a:2, project /b:3": {shadowed: []*entry{local, project}}, "wins over user /a:1": {hides: []*entry{user}},
+		"gives way to local /a:2, wins over user /a:1": {shadowed: []*entry{local}, hides: []*entry{user}},
+	} {
+		if got := (&examiner{}).order(e); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
