@@ -138,7 +138,7 @@ func (q *asking) asked(dirs []string) {
 	n := q.session.peer.looked().asked
 	seen := "not asked"
 	if n > 0 {
-		seen = fmt.Sprintf("asked %d times, answered", n)
+		seen = choose(n == 1, "asked once", fmt.Sprintf("asked %d times", n)) + ", answered"
 		for i, uri := range uris(dirs...) {
 			served, _ := q.serves(dirs[i])
 			seen += fmt.Sprintf("%s %s (%s)", choose(i > 0, ",", ""), uri, choose(served, "served", "not served"))
