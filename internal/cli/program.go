@@ -63,9 +63,9 @@ func (a *app) programPath(given string) (string, error) {
 			return path, nil
 		}
 	}
-	hint := "put it, or a link to it, into a directory of PATH, or name it with --program FILE"
+	hint := "put it, or a link to it, into a directory of PATH that stays, or name it with --program FILE"
 	if strings.Contains(filepath.ToSlash(self), "/_npx/") {
 		hint = "install it with `npm install --global rootbound`, and write the same command without npx; or name another one with --program FILE"
 	}
-	return "", withHint(fmt.Errorf("this program is %q, where it may be gone tomorrow or after its next version", self), hint)
+	return "", withHint(fmt.Errorf("this program is %q, in a directory for temporary files, of a cache or of one version, where it may be gone tomorrow or after its next version", self), hint)
 }

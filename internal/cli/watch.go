@@ -373,12 +373,29 @@ func (s *screen) line(text string) string {
 	return text
 }
 
-// wrap cuts a line into such that fit.
+// wrap cuts a line into such that fit: behind a blank where there is one not far away, and else within a word.
 func (s *screen) wrap(text string) []string {
 	if s.width <= 0 || runewidth.StringWidth(text) <= s.width {
 		return []string{text}
 	}
-	return strings.Split(runewidth.Wrap(text, s.width), "\n")
+	var parts []string
+	begin, blank, width := 0, 0, 0 // where the part begins, and what is behind its last blank; how wide it is
+	for i, r := range text {
+		n := runewidth.RuneWidth(r)
+		if width+n > s.width && i > begin {
+			end := i
+			if blank > begin+(i-begin)/2 && r != ' ' {
+				end = blank
+			}
+			parts = append(parts, text[begin:end])
+			begin, width = end, runewidth.StringWidth(text[end:i])
+		}
+		width += n
+		if r == ' ' {
+			blank = i + 1
+		}
+	}
+	return append(parts, text[begin:])
 }
 
 func (s *screen) paint(color, text string) string {

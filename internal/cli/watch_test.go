@@ -123,3 +123,25 @@ func TestScreen(t *testing.T) {
 		t.Error("q does not end it")
 	}
 }
+
+// What does not fit goes on behind a blank, and all of it is there.
+func TestScreenWraps(t *testing.T) {
+	for _, tt := range []struct {
+		width      int
+		text, want string
+	}{
+		{20, "a file that exists, of 8 bytes", "a file that exists, |of 8 bytes"},
+		{20, "a file that exists of 8 bytes", "a file that exists |of 8 bytes"},
+		{20, "short", "short"},
+		{10, "a /very/long/path/without/one", "a /very/lo|ng/path/wi|thout/one"},
+		{10, "0123456789 abc", "0123456789| abc"},
+		{6, "漢字漢字 漢字", "漢字漢|字 |漢字"},
+		{1, "漢字", "漢|字"},
+		{0, "as it is", "as it is"},
+	} {
+		s := screen{width: tt.width}
+		if got := strings.Join(s.wrap(tt.text), "|"); got != tt.want {
+			t.Errorf("%d: %q, want %q", tt.width, got, tt.want)
+		}
+	}
+}

@@ -78,7 +78,7 @@ func (c *configured) judge(s *clientconf.Server, o wrapOptions, set roots.Set) v
 	}
 	v.change, v.open, v.why = true, false, o.done(client, "wrapped")
 	if client.Roots.Sends == clientconf.Yes && s.Scope != clientconf.Project && fixed {
-		v.hint = fmt.Sprintf("%s says what it has open: what holds is in both, and nothing where they do not meet; to follow what is open, write: %s",
+		v.hint = fmt.Sprintf("%s sends what it has open, and only what lies both there and in the arguments holds; for a boundary that follows what is open, write: %s",
 			client.Name, byHand(command, c.proposal()))
 	}
 	return v
