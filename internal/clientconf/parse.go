@@ -281,7 +281,7 @@ func variables(v *splice.Value) []Variable {
 func (f *File) control(s *Server) {
 	for _, t := range slices.Concat([]Text{s.Command, s.Cwd, s.URL}, s.Args) {
 		if strings.ContainsFunc(t.Text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-			f.Problems = append(f.Problems, Problem{Kind: Control, Pos: t.Pos, Msg: fmt.Sprintf("there is a control character in %q", t.Text)})
+			f.Problems = append(f.Problems, Problem{Kind: Control, Pos: t.Pos, Msg: "there is a control character in this text"})
 		}
 	}
 }

@@ -12,6 +12,15 @@ import (
 	"github.com/rootbound/rootbound/internal/calllog"
 )
 
+// What is wrong with a text is said without it: a secret may have been put in with the line end that stood behind it.
+func TestAControlCharacterIsToldWithoutItsText(t *testing.T) {
+	c, _ := Lookup("claude-code")
+	f := ParseAs(c, ".mcp.json", []byte(`{"mcpServers":{"a":{"command":"x","args":["--pass","hunter2\n"]}}}`))
+	if len(f.Problems) != 1 || f.Problems[0].Kind != Control || strings.Contains(f.Problems[0].Msg, "hunter2") {
+		t.Errorf("the problems are %+v", f.Problems)
+	}
+}
+
 // Whichever way a file is printed, no value of a variable or a header is.
 func TestSecretsAreNotPrinted(t *testing.T) {
 	const secret = "hunter2hunter2"
