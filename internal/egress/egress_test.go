@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,7 +13,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -336,5 +340,50 @@ func TestEnviron(t *testing.T) {
 	want := fmt.Sprintf("https_proxy=http://rootbound:%s@127.0.0.1:%d", p.token, p.Port())
 	if env := p.Environ(); !slices.Contains(env, want) || !slices.Contains(env, "NO_PROXY=") {
 		t.Errorf("environment %q, want %q in it", env, want)
+	}
+}
+
+// A refusal that takes longer than a request may take is told all the same.
+func TestALateRefusal(t *testing.T) {
+	hosts, err := ParseHosts([]string{"slow.test:443"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Listen(hosts, func(Attempt) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	p.head = 100 * time.Millisecond
+	p.lookup = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		time.Sleep(3 * p.head)
+		return nil, errors.New("no names here")
+	}}
+	if status, rest := ask(t, p, connect("slow.test:443"), ""); status != "403 Forbidden" || !strings.Contains(rest, "slow.test") {
+		t.Errorf("got %q, %q", status, rest)
+	}
+}
+
+// full is a listener of a process that has no descriptors left.
+type full struct {
+	net.Listener
+	tries atomic.Int32
+}
+
+func (f *full) Accept() (net.Conn, error) {
+	f.tries.Add(1)
+	return nil, syscall.EMFILE
+}
+
+func TestNoDescriptorsAreLeft(t *testing.T) {
+	f := &full{}
+	p := &Proxy{listener: f}
+	p.ctx, p.stop = context.WithCancel(t.Context())
+	p.open.Go(p.accept)
+	time.Sleep(5 * retryAfter)
+	p.stop()
+	p.open.Wait()
+	if n := f.tries.Load(); n < 2 || n > 10 {
+		t.Errorf("it was tried %d times in %v", n, 5*retryAfter)
 	}
 }

@@ -36,6 +36,7 @@ type Proxy struct {
 	// public judges the addresses that names lead to; lookup is where names are looked up.
 	public func(netip.Addr) bool
 	lookup *net.Resolver
+	head   time.Duration // until a request has come whole
 
 	ctx  context.Context
 	stop context.CancelFunc
@@ -44,8 +45,10 @@ type Proxy struct {
 }
 
 const (
-	headTime   = 10 * time.Second // until a request has come whole
+	headTime   = 10 * time.Second
 	dialTime   = 15 * time.Second
+	answerTime = 5 * time.Second       // until a program has taken a refusal
+	retryAfter = 50 * time.Millisecond // when no connection can be taken
 	headBytes  = 16 << 10
 	maxTunnels = 256
 )
@@ -67,7 +70,7 @@ func start(p *Proxy, hosts []Host) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening for the server's connections: %w", err)
 	}
-	p.listener, p.token, p.public, p.lookup = l, rand.Text(), public, net.DefaultResolver
+	p.listener, p.token, p.public, p.lookup, p.head = l, rand.Text(), public, net.DefaultResolver, headTime
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	p.free = make(chan struct{}, maxTunnels)
 	for _, h := range hosts {
@@ -103,10 +106,12 @@ func (p *Proxy) accept() {
 	for {
 		c, err := p.listener.Accept()
 		if err != nil {
-			if p.ctx.Err() != nil {
+			select {
+			case <-p.ctx.Done():
 				return
+			case <-time.After(retryAfter): // no descriptors are left, and some will be
 			}
-			continue // no descriptors are left, and some will be
+			continue
 		}
 		select {
 		case p.free <- struct{}{}:
@@ -129,13 +134,14 @@ type refusal struct {
 func (p *Proxy) serve(c net.Conn) {
 	defer c.Close()
 	defer context.AfterFunc(p.ctx, func() { c.Close() })()
-	c.SetDeadline(time.Now().Add(headTime))
+	c.SetDeadline(time.Now().Add(p.head))
 	in := bufio.NewReader(io.LimitReader(c, headBytes))
 	asked, no := p.read(in)
 	if no != nil {
 		answer(c, no)
 		return
 	}
+	c.SetDeadline(time.Time{}) // a host may take longer than a request
 	to, err := p.dial(asked)
 	a := Attempt{Host: asked}
 	if err != nil {
@@ -143,12 +149,12 @@ func (p *Proxy) serve(c net.Conn) {
 	}
 	p.report(a)
 	if err != nil {
+		c.SetDeadline(time.Now().Add(answerTime))
 		answer(c, &refusal{"403 Forbidden", err.Error()})
 		return
 	}
 	defer to.Close()
 	defer context.AfterFunc(p.ctx, func() { to.Close() })()
-	c.SetDeadline(time.Time{})
 	if _, err := io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
