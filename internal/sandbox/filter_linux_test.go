@@ -140,3 +140,17 @@ func testFilter(t *testing.T) {
 		}
 	}
 }
+
+// A jump has a byte for its length. What does not fit must not become a short one.
+func TestAJumpThatIsTooLong(t *testing.T) {
+	if got := skip(255); got != 255 {
+		t.Errorf("skip(255) is %d", got)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a filter is written that jumps elsewhere")
+		}
+	}()
+	var f program
+	f.when(1, make(program, 256))
+}

@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"math"
 	"runtime"
 	"syscall"
 	"unsafe"
@@ -72,8 +73,16 @@ type program []bpf.Instruction
 
 // when runs then, which has to end the filter, for a system call.
 func (p *program) when(number uint32, then program) {
-	*p = append(*p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: number, SkipFalse: uint8(len(then))})
+	*p = append(*p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: number, SkipFalse: skip(len(then))})
 	*p = append(*p, then...)
+}
+
+// skip is a jump over n instructions. One that is too long for a filter would lead somewhere else.
+func skip(n int) uint8 {
+	if n > math.MaxUint8 {
+		panic("bug: a jump of a filter is too long")
+	}
+	return uint8(n)
 }
 
 // end answers all that comes here.
@@ -83,7 +92,7 @@ func end(answer uint32) program { return program{bpf.RetConstant{Val: answer}} }
 func test(arg int, mask uint32, values []uint32, then, otherwise program) program {
 	p := program{bpf.LoadAbsolute{Off: uint32(dataArgs + 8*arg), Size: 4}, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: mask}}
 	for i, v := range values {
-		p = append(p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: v, SkipTrue: uint8(len(values) - 1 - i + len(otherwise))})
+		p = append(p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: v, SkipTrue: skip(len(values) - 1 - i + len(otherwise))})
 	}
 	return append(append(p, otherwise...), then...)
 }
