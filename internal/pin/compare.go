@@ -290,9 +290,11 @@ func (c *comparison) arguments(path string, a, b any) {
 		for i, item := range items {
 			o, isObject := item.(map[string]any)
 			name, isString := o["name"].(string)
-			if ok = ok && isObject; !isString {
+			if !isString {
 				name = strconv.Itoa(i)
 			}
+			_, twice := m[name]
+			ok = ok && isObject && !twice // of two with one name one would be out of sight
 			m[name] = item
 		}
 		return m, ok
