@@ -56,9 +56,13 @@ to the same directories; the first line on standard error says whether it does.
 A call that writes, deletes or moves waits for the yes of a person (` + "`rootbound approve`" + `), unless the client is known to ask
 by itself. --ask client leaves that to the client, and --preset boundary asks nothing.
 
-Where the client has roots of its own, they narrow the directories and never widen them. Without a directory the
-configuration file decides, else the project of the working directory. One of several that is not there is served as soon
-as it is.
+Where the client has roots of its own, they narrow the directories and never widen them. One of several that is not there is
+served as soon as it is.
+
+Without a directory the roots of the configuration file are served, else the project that the working directory lies in: what
+version control says is its top, or else the nearest directory with a project file such as package.json. Where there is none
+of these, every call is refused, unless --client-roots accept takes the directories that the client opens and you consent to.
+The first line on standard error says what is served, and why.
 
 Files that hold keys and passwords by their names, such as .env and id_rsa, are listed and not opened. --deny denies
 more, and --deny '!NAME' spares one.
