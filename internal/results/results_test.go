@@ -229,6 +229,11 @@ func TestSchemasThatCannotBeUsed(t *testing.T) {
 		doubled += fmt.Sprintf(`"d%d":{"allOf":[{"$ref":"#/$defs/d%[2]d"},{"$ref":"#/$defs/d%[2]d"}]},`, i, i+1)
 	}
 	doubled += `"d40":{}},"$ref":"#/$defs/d0"}`
+	chain := `{"$defs":{`
+	for i := range 5_000 {
+		chain += fmt.Sprintf(`"d%d":{"$ref":"#/$defs/d%d"},`, i, i+1)
+	}
+	chain += `"d5000":{}},"$ref":"#/$defs/d0"}`
 	for _, tt := range []struct{ schema, want string }{
 		{`{"$ref":"#"}`, "it refers to itself without end"},
 		{`{"properties":{"n":{"$ref":"#/$defs/a"}},"$defs":{"a":{"anyOf":[{"$ref":"#/$defs/b"}]},"b":{"not":{"$ref":"#/$defs/a"}}}}`, "it refers to itself without end"},
@@ -239,6 +244,8 @@ func TestSchemasThatCannotBeUsed(t *testing.T) {
 		{`{"type":7}`, "reading the schema"},
 		{`{"pattern":"(?=a)"}`, "resolving the schema"},
 		{`{"allOf":` + strings.Repeat(`[{"allOf":`, 300) + `[]` + strings.Repeat(`}]`, 300) + `}`, "it is too deep"},
+		{chain, "it is too deep"},
+		{`{"properties":{"n":{"$ref":"#/allOf/0x"}},"allOf":[{}]}`, "it refers to something that is not followed"},
 		{doubled, "takes longer than 1s"},
 		{`{"properties":{"n":{"$ref":"#"}}}`, ""}, // for another value, so that has an end
 	} {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -78,7 +79,14 @@ type schema struct {
 // patience is how long a value may take to check: a schema can be made to take for ever.
 const patience = time.Second
 
-var errSlow = fmt.Errorf("checking against it takes longer than %v", patience)
+// checking has a place for each value that is being checked against a schema that refers. One that takes for ever keeps its place,
+// since nothing ends a check from outside: so that is all of the machine that such schemas can take.
+var checking = make(chan struct{}, 4)
+
+var (
+	errSlow = fmt.Errorf("checking against it takes longer than %v", patience)
+	errBusy = fmt.Errorf("checks against other schemas have not ended within %v", patience)
+)
 
 // validate checks a value. Unusable is why the schema cannot be checked against.
 func (s *schema) validate(value []byte) (invalid, unusable error) {
@@ -99,10 +107,19 @@ func (s *schema) validate(value []byte) (invalid, unusable error) {
 	if s.tame {
 		return s.resolved.Validate(v), nil
 	}
-	done := make(chan error, 1)
-	go func() { done <- s.resolved.Validate(v) }()
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
+	select {
+	case checking <- struct{}{}:
+	case <-timer.C:
+		return nil, errBusy
+	}
+	done := make(chan error, 1)
+	go func() {
+		defer func() { <-checking }()
+		done <- s.resolved.Validate(v)
+	}()
+	timer.Reset(patience)
 	select {
 	case err := <-done:
 		return err, nil
@@ -135,7 +152,11 @@ func ready(text []byte) (*jsonschema.Resolved, error) {
 var (
 	errLoop   = errors.New("it refers to itself without end")
 	errRefers = errors.New("it refers to something that is not followed")
+	errDeep   = errors.New("it is too deep")
 )
+
+// maxSteps is how many schemas may lead from one to the next for one value: who follows them calls itself for each.
+const maxSteps = 1_000
 
 // inPlace are the keywords whose schemas are for the same value as the one that they are in.
 var inPlace = []string{"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"}
@@ -145,6 +166,7 @@ var inPlace = []string{"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "
 func finite(root any) error {
 	const open, done = 1, 2
 	states := map[string]int{} // by pointer
+	within := 0                // how many schemas for one value lead from one to the next
 	var visit func(at string, node any) error
 	sub := func(at string, node any, key string, named bool) error {
 		switch n := node.(type) {
@@ -174,6 +196,10 @@ func finite(root any) error {
 		if states[at] == open {
 			return errLoop
 		}
+		if within++; within > maxSteps {
+			return errDeep
+		}
+		defer func() { within-- }()
 		states[at] = open
 		for _, key := range []string{"$dynamicRef", "$recursiveRef"} {
 			if n[key] != nil {
@@ -204,7 +230,7 @@ func finite(root any) error {
 	var every func(at string, node any, depth int) error
 	every = func(at string, node any, depth int) error {
 		if depth > 200 {
-			return errors.New("it is too deep")
+			return errDeep
 		}
 		switch n := node.(type) {
 		case []any:
@@ -250,8 +276,8 @@ func follow(root any, ref string) (any, bool) {
 		case map[string]any:
 			node = n[strings.ReplaceAll(strings.ReplaceAll(e, "~1", "/"), "~0", "~")]
 		case []any:
-			i := 0
-			if _, err := fmt.Sscanf(e, "%d", &i); err != nil || i < 0 || i >= len(n) {
+			i, err := strconv.Atoi(e)
+			if err != nil || i < 0 || i >= len(n) {
 				return nil, false
 			}
 			node = n[i]
