@@ -231,15 +231,16 @@ func (g *Guard) explain(j pathargs.Judged, state roots.State, tool string) (code
 		code = calllog.CodeReadOnly
 		text += fmt.Sprintf(", in %s, where that is not allowed", visible(rootName(j.Place.Dir)))
 		allow = fmt.Sprintf("--root %s instead of --ro %[1]s", ShellQuote(j.Place.Dir.Path))
+	case state.Why == roots.NothingConfigured && (j.Refusal != pathargs.Unresolvable || g.rules.Load().paths.Where != pathargs.Remote):
+		// What is relative here is so to nothing.
+		code = calllog.CodeNoRoots
+		text += ", and no directory is configured"
+		if j.Refusal == pathargs.Outside && !roots.Broad(dir) {
+			allow = g.opt.Widen(dir)
+		}
 	case j.Refusal == pathargs.Unresolvable:
 		code = codeUnresolvable
 		text += fmt.Sprintf(", which cannot be resolved: %v", j.Err)
-	case state.Why == roots.NothingConfigured:
-		code = calllog.CodeNoRoots
-		text += ", and no directory is configured"
-		if !roots.Broad(dir) {
-			allow = g.opt.Widen(dir)
-		}
 	default:
 		if d, _, waits := state.Waiting.Match(where); waits {
 			return codeConsent, text + ", in a directory that the client opened and that waits for your consent", strings.Trim(g.allow(d.Path), "`"), ""
