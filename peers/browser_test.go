@@ -170,11 +170,12 @@ func (p *page) said() []string {
 	return slices.Clone(p.complaints)
 }
 
-// calm checks that the browser had nothing to say of the page, but that something was refused.
+// calm checks that the browser had nothing to say of the page, but that something was refused, and that it forgot its copies.
 func (p *page) calm() {
 	p.t.Helper()
 	said := slices.DeleteFunc(p.said(), func(s string) bool {
-		return strings.HasPrefix(s, "Failed to load resource: the server responded with a status of 4")
+		return strings.HasPrefix(s, "Failed to load resource: the server responded with a status of 4") ||
+			strings.HasPrefix(s, "Clear-Site-Data header on ") && strings.Contains(s, `: Cleared data types: "cache".`)
 	})
 	if len(said) > 0 {
 		p.t.Errorf("the browser says %q", said)

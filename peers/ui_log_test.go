@@ -153,10 +153,11 @@ func TestALongLogOnThePage(t *testing.T) {
 	p.do(chromedp.Navigate(p.at + "/#/log"))
 	p.do(chromedp.Reload())
 	p.shows("1 file was changed after it was written")
-	p.shows("does not have the hash that it carries")
+	p.shows("does not have the hash that it carries: it was changed")
 	p.run(`localStorage.setItem("language", "zh")`)
 	p.do(chromedp.Reload())
 	p.shows("在写入后被改动")
+	p.shows("记录与它所带的哈希不符")
 	p.looks("log-broken-zh")
 	p.calm()
 }

@@ -329,18 +329,43 @@ func TestNowOnThePage(t *testing.T) {
 
 // TestThePageInChinese has every text in the other language.
 func TestThePageInChinese(t *testing.T) {
-	h := newHome(t, askForWrites)
+	h := newHome(t, "")
 	dir := workspace(t)
 	s := h.connect("fs", "--ask", "always", "--root", dir)
+	h.call(s, "read_text_file", map[string]any{"path": "/etc/passwd"}).text()
 	p := h.open()
 	p.run(`localStorage.setItem("language", "zh")`)
 	p.do(chromedp.Reload())
 	p.shows("当前")
+	p.shows("来源：命令行")
+	p.shows("以配置为准")
+	p.shows("路径在根目录之外")
 	p.looks("zh-now")
 	c := h.call(s, "write_file", map[string]any{"path": filepath.Join(dir, "a.txt"), "content": "一\n"})
 	p.do(chromedp.Navigate(p.at + "/#/questions"))
 	p.shows("想写入")
+	p.shows("它会改动内容；每个根目录询问你一次")
+	p.shows("工具作用的依据：Rootbound（这是它自己的工具）")
+	if lines := eval[int](p.page, `Math.round(document.querySelector(".waiting .place").getBoundingClientRect().height / parseFloat(getComputedStyle(document.querySelector(".waiting .place")).lineHeight))`); lines != 1 {
+		t.Errorf("where it leads has %d lines in the list", lines)
+	}
+	if text := p.shown(); strings.Contains(text, "it changes things") || strings.Contains(text, "this program") {
+		t.Errorf("it is in two languages: %s", text)
+	}
 	p.looks("zh-question")
+	p.press("1")
+	c.text()
+	p.calm()
+
+	// A rule of the person's own, without a reason, is told by the program.
+	h = newHome(t, "[[rule]]\nmatch = { tool = \"write_file\", args = { content = { any = true } } }\nverdict = \"ask\"\n")
+	s = h.connect("fs", "--ask", "always", "--root", dir)
+	p = h.open()
+	p.run(`localStorage.setItem("language", "zh")`)
+	p.do(chromedp.Reload())
+	c = h.call(s, "write_file", map[string]any{"path": filepath.Join(dir, "a.txt"), "content": "x"})
+	p.do(chromedp.Navigate(p.at + "/#/questions"))
+	p.shows("你的一条规则因参数 content 要求征得你的同意")
 	p.press("1")
 	c.text()
 	p.calm()

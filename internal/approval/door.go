@@ -216,9 +216,26 @@ type request struct {
 // response is what it gets.
 type response struct {
 	Error    string    `json:"error,omitempty"`
+	Code     string    `json:"code,omitempty"` // which error it is, of those that codes has
 	Question *Question `json:"question,omitempty"`
 	State    *State    `json:"state,omitempty"`
 	Now      *Now      `json:"now,omitempty"`
+}
+
+// The codes of errors.
+const (
+	codeGone    = "gone"
+	codeChanged = "changed"
+)
+
+func codeOf(err error) string {
+	switch {
+	case errors.Is(err, ErrNoQuestion):
+		return codeGone
+	case errors.Is(err, ErrChanged):
+		return codeChanged
+	}
+	return ""
 }
 
 func (d *Door) receive(c net.Conn) {
@@ -254,7 +271,7 @@ func (d *Door) receive(c net.Conn) {
 		if d.closed != "" {
 			out.Error = d.closed
 		} else if q, err := d.desk.Question(r.ID, r.Reply.Args); err != nil {
-			out.Error = err.Error()
+			out.Error, out.Code = err.Error(), codeOf(err)
 		} else {
 			out.Question = &q
 		}
@@ -270,7 +287,7 @@ func (d *Door) receive(c net.Conn) {
 				road = ByPage
 			}
 			if err := d.desk.Answer(r.ID, r.Reply, road, who); err != nil {
-				out.Error = err.Error()
+				out.Error, out.Code = err.Error(), codeOf(err)
 			}
 		}
 		say(c, out)
@@ -597,7 +614,7 @@ func (g Guard) ask(ctx context.Context, r request) (net.Conn, *responses, error)
 	if err := encoder(c).Encode(r); err != nil {
 		// It may have refused before it read anything, and said why.
 		if out, e := responsesOf(c).next(); e == nil && out.Error != "" {
-			err = &SaidError{g.Server, out.Error}
+			err = &SaidError{g.Server, out.Error, out.Code}
 		}
 		c.Close()
 		return nil, nil, fmt.Errorf("asking the guard of %q: %w", g.Server, err)
@@ -605,8 +622,9 @@ func (g Guard) ask(ctx context.Context, r request) (net.Conn, *responses, error)
 	return c, responsesOf(c), nil
 }
 
-// SaidError is what a guard said in the place of what it was asked for.
-type SaidError struct{ Server, Text string }
+// SaidError is what a guard said in the place of what it was asked for. Code tells it from others, where that is of use: "changed"
+// is ErrChanged.
+type SaidError struct{ Server, Text, Code string }
 
 func (e *SaidError) Error() string {
 	return fmt.Sprintf("the guard of %q says: %s", e.Server, Line(e.Text, 1000))
@@ -629,10 +647,10 @@ func (g Guard) read(in *responses) (response, error) {
 		return out, fmt.Errorf("asking the guard of %q: process %d does not answer: it hangs, or is stopped", g.Server, g.PID)
 	case err != nil:
 		return out, fmt.Errorf("reading what the guard of %q says: %w", g.Server, err)
-	case out.Error == ErrNoQuestion.Error():
+	case out.Code == codeGone:
 		return out, ErrNoQuestion
 	case out.Error != "":
-		return out, &SaidError{g.Server, out.Error}
+		return out, &SaidError{g.Server, out.Error, out.Code}
 	}
 	return out, nil
 }

@@ -20,11 +20,13 @@ type Now struct {
 	Listening string   `json:"listening,omitempty"`
 	// Log is the file that the run is logged in; empty when it is not.
 	Log string `json:"log,omitempty"`
-	// Source says where the configured directories come from. Roots and Why are those of the first client, or where there is
-	// none, what would hold for one.
-	Source string `json:"source"`
-	Roots  []Root `json:"roots"`
-	Why    string `json:"why"`
+	// Source says where the configured directories come from: SourceCode tells it as "flags", "file", "arguments", "workspace" or
+	// "nowhere". Roots, Why and WhyCode are those of the first client, or where there is none, what would hold for one.
+	Source     string `json:"source"`
+	SourceCode string `json:"source_code"`
+	Roots      []Root `json:"roots"`
+	Why        string `json:"why"`
+	WhyCode    string `json:"why_code"`
 	// List is what of a configuration file they follow; nil when nothing.
 	List *List `json:"list,omitempty"`
 	// Layers say by what the server is held, and by what it is not.
@@ -63,9 +65,10 @@ type Root struct {
 	Source string `json:"source,omitempty"`
 	Pinned bool   `json:"pinned,omitempty"`
 	File   bool   `json:"file,omitempty"`
-	// State says whether it is open now, and Reason why it is Unavailable.
+	// State says whether it is open now, and Reason why it is Unavailable, which Code tells as roots.Reason.
 	State  RootState `json:"state"`
 	Reason string    `json:"reason,omitempty"`
+	Code   string    `json:"code,omitempty"`
 }
 
 // RootState says whether a root is open now.
@@ -101,9 +104,11 @@ type Client struct {
 	// are those without a handshake: where the two are of different kinds, they are translated.
 	Revision       string `json:"revision,omitempty"`
 	ServerRevision string `json:"server_revision,omitempty"`
-	// Roots are what holds for it, and Why says why.
-	Roots []Root `json:"roots"`
-	Why   string `json:"why"`
+	// Roots are what holds for it, and Why says why. WhyCode tells the case: "nothing-configured", "not-asked", "unanswered",
+	// "narrowed", "no-overlap", "revoked", "only-bad" or "accepted", as in roots.Why.
+	Roots   []Root `json:"roots"`
+	Why     string `json:"why"`
+	WhyCode string `json:"why_code"`
 }
 
 // Counts are calls by what became of them. Only what does something counts (tools, resources, prompts, completions), and what
@@ -134,7 +139,9 @@ type Refusal struct {
 	// Path is the first path that was refused, as NAME:relative where it is in a root.
 	Path   string `json:"path,omitempty"`
 	Reason string `json:"reason"`
-	Fix    string `json:"fix,omitempty"`
+	// Code tells why it was, as in the log.
+	Code string `json:"code,omitempty"`
+	Fix  string `json:"fix,omitempty"`
 }
 
 // Board is what a guard tells of itself to those who look. A nil one takes everything and tells nothing. It is safe for

@@ -31,9 +31,12 @@ type Question struct {
 	Short bool            `json:"short,omitempty"`
 	// Digest names exactly this call: its server, definition, tool and arguments.
 	Digest string `json:"digest"`
-	// Why says why it is asked, with Rule, where the rule is that asks.
-	Why  string `json:"why,omitempty"`
-	Rule string `json:"rule,omitempty"`
+	// Why says why it is asked, with Rule, where the rule is that asks. Code tells it from others where it is the program's own
+	// sentence, about the arguments WhyArgs: see policy.Decision.
+	Why     string   `json:"why,omitempty"`
+	Rule    string   `json:"rule,omitempty"`
+	Code    string   `json:"code,omitempty"`
+	WhyArgs []string `json:"why_args,omitempty"`
 	// Choices are the answers that are offered. Remember is set when a yes may be good for more than this call, Same when for
 	// no other arguments.
 	Choices  []Choice `json:"choices"`
@@ -42,9 +45,11 @@ type Question struct {
 	// Kept is what a yes for more may be good for: "never", no more than this call; "call", the same arguments; "root", what the same
 	// rule asks for in the root of the places; "tool", the tool with any arguments.
 	Kept string `json:"kept,omitempty"`
-	// Effect is what the tool does at most: "read", "write", "delete" or "unknown". From is who says so.
-	Effect string `json:"effect,omitempty"`
-	From   string `json:"from,omitempty"`
+	// Effect is what the tool does at most: "read", "write", "delete" or "unknown". From is who says so, and FromCode tells who
+	// that is where it is not a file: "own", "profile", "annotations" or "kernel".
+	Effect   string `json:"effect,omitempty"`
+	From     string `json:"from,omitempty"`
+	FromCode string `json:"from_code,omitempty"`
 	// Places are where its paths lead, the first MaxPlaces of them, and what is there.
 	Places []Place `json:"places,omitempty"`
 	// Targets are where its paths lead, and Hosts where its URLs do: a yes for more must hold all of them.

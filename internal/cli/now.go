@@ -18,7 +18,7 @@ import (
 func (r *running) now() approval.Now {
 	plan := r.plan.Load()
 	n := approval.Now{
-		Version: version(), Log: cmp.Or(r.log.Path(), r.loggedBy), Source: plan.Source.String(),
+		Version: version(), Log: cmp.Or(r.log.Path(), r.loggedBy), Source: plan.Source.String(), SourceCode: plan.Source.Code(),
 		Roots: []approval.Root{}, Layers: r.layers(), Clients: []approval.Client{},
 	}
 	if url := r.listening.Load(); url != nil {
@@ -49,9 +49,10 @@ func (r *running) now() approval.Now {
 	}
 	switch {
 	case len(n.Clients) > 0:
-		n.Roots, n.Why = n.Clients[0].Roots, n.Clients[0].Why
+		n.Roots, n.Why, n.WhyCode = n.Clients[0].Roots, n.Clients[0].Why, n.Clients[0].WhyCode
 	case len(all) > 0:
-		n.Roots, n.Why = all[0].guard.Would()
+		would := all[0].guard.Would()
+		n.Roots, n.Why, n.WhyCode = would.Roots, would.Why, would.WhyCode
 	}
 	return n
 }

@@ -42,7 +42,7 @@ func (r *running) guardPolicy(plan *config.Plan) guard.Policy {
 	}
 	if r.ours {
 		for tool, access := range fsserver.Effects() {
-			p.Operator[tool] = guard.Effect{Effect: effectOf(access), From: "this program, whose tool it is"}
+			p.Operator[tool] = guard.Effect{Effect: effectOf(access), From: "this program, whose tool it is", Code: "own"}
 		}
 	}
 	for tool, e := range plan.Policy.Effects {
@@ -97,7 +97,7 @@ func (a *app) profileOf(plan *config.Plan, c *confinement) profile {
 		if most == 0 { // it says so itself, where nobody else is believed after it
 			return guard.Effect{From: unknownTo(plan.Profile, target, versions())}, !plan.TrustAnnotations.Value
 		}
-		return guard.Effect{Effect: effectOf(most), From: "the profile of " + plan.Profile.Name}, true
+		return guard.Effect{Effect: effectOf(most), From: "the profile of " + plan.Profile.Name, Code: "profile"}, true
 	}
 }
 
@@ -178,5 +178,5 @@ var ownPrints = sync.OnceValue(func() map[string]string {
 // ownEffects is the profile of our own filesystem server.
 func ownEffects(tool, definition string) (guard.Effect, bool) {
 	access, ok := fsserver.Effects()[tool]
-	return guard.Effect{Effect: effectOf(access), From: "this program, whose tool it is"}, ok && ownPrints()[definition] == tool
+	return guard.Effect{Effect: effectOf(access), From: "this program, whose tool it is", Code: "own"}, ok && ownPrints()[definition] == tool
 }

@@ -89,6 +89,11 @@ func (s Source) String() string {
 	return "nowhere"
 }
 
+// Code tells the source from others: "flags", "file", "arguments", "workspace", or "nowhere".
+func (s Source) Code() string {
+	return [...]string{"nowhere", "flags", "file", "arguments", "workspace"}[min(s, FromWorkspace)]
+}
+
 // Runnable says why the plan starts no server, or nil.
 func (p *Plan) Runnable() error {
 	switch {

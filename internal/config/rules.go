@@ -346,6 +346,9 @@ func presetRules(name string) (rules, defaults []*policy.Rule, err error) {
 		return nil, nil, fmt.Errorf("bug: %w", err)
 	}
 	for _, r := range f.Rules {
+		if r.Rule.Reason != "" {
+			r.Rule.Code = name + "-" + strings.ReplaceAll(r.Rule.Effects.String(), ", ", "-")
+		}
 		if r.Default {
 			defaults = append(defaults, &r.Rule)
 		} else {

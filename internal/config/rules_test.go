@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -222,6 +223,11 @@ func TestRuleLayers(t *testing.T) {
 // Each preset is a file of rules that loads, and says for each effect what it says.
 func TestPresets(t *testing.T) {
 	want := map[string]string{"readonly": "allow deny deny deny", "cautious": "allow ask ask ask", "standard": "allow ask ask ask", "boundary": "allow allow allow allow"}
+	// The page has a text for each of these: see lib/codes.text.js of internal/ui. What is refused by default has none.
+	codes := map[string]string{
+		"readonly": "[   ]", "cautious": "[ cautious-write-delete cautious-write-delete cautious-unknown]",
+		"standard": "[ standard-write standard-delete standard-unknown]", "boundary": "[   ]",
+	}
 	for _, name := range Presets() {
 		text, err := Preset(name)
 		if err != nil {
@@ -229,12 +235,16 @@ func TestPresets(t *testing.T) {
 		}
 		h := newHome(t)
 		h.write(user, string(text))
-		var got [2][]string
+		var got, code [2][]string
 		for _, e := range []policy.Effect{policy.Read, policy.Write, policy.Delete, policy.Unknown} {
 			for i, f := range []Flags{{}, {Config: filepath.Join(h.top, "none.toml"), Preset: name}} {
 				h.write("none.toml", "")
-				got[i] = append(got[i], h.resolve(f).Policy.Rules.Decide(policy.Call{Tool: "t", Effect: e}).Verdict.String())
+				d := h.resolve(f).Policy.Rules.Decide(policy.Call{Tool: "t", Effect: e})
+				got[i], code[i] = append(got[i], d.Verdict.String()), append(code[i], d.Code)
 			}
+		}
+		if mine, ours := fmt.Sprint(code[0]), fmt.Sprint(code[1]); mine != "[   ]" || ours != codes[name] {
+			t.Errorf("%s: the codes of its reasons are %s, want %s; in a file of the user's %s", name, ours, codes[name], mine)
 		}
 		for i, how := range []string{"as a file", "by its name"} {
 			if g := strings.Join(got[i], " "); g != want[name] {

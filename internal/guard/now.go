@@ -60,7 +60,7 @@ func (g *Guard) count(r *exchange.Request, o exchange.Outcome, notes []exchange.
 	case b == nil:
 	case refused:
 		rec := g.call(r)
-		last := approval.Refusal{Call: rec.Call, Time: at.UTC().Truncate(time.Millisecond), Method: rec.Method, Tool: rec.Tool, Reason: rec.Reason, Fix: rec.Fix}
+		last := approval.Refusal{Call: rec.Call, Time: at.UTC().Truncate(time.Millisecond), Method: rec.Method, Tool: rec.Tool, Reason: rec.Reason, Code: rec.Code, Fix: rec.Fix}
 		if i := slices.IndexFunc(rec.Paths, func(p calllog.Path) bool { return p.Verdict == calllog.Deny }); i >= 0 {
 			last.Path = rec.Paths[i].Place()
 		}
@@ -106,14 +106,17 @@ func (g *Guard) Clients(most int) (list []approval.Client, more int) {
 }
 
 func seen(session string, c exchange.Client, state roots.State) approval.Client {
-	return approval.Client{Session: session, Name: c.Name, Version: c.Version, Revision: c.Revision, Roots: nowRoots(state), Why: state.String()}
+	return approval.Client{Session: session, Name: c.Name, Version: c.Version, Revision: c.Revision, Roots: nowRoots(state), Why: state.String(), WhyCode: whyCodes[state.Why]}
 }
 
-// Would returns what would hold for a client that comes now, and why.
-func (g *Guard) Would() ([]approval.Root, string) {
-	state := g.would()
-	return nowRoots(state), state.String()
+// whyCodes tell the cases of what holds.
+var whyCodes = [...]string{
+	roots.NothingConfigured: "nothing-configured", roots.NotAsked: "not-asked", roots.Unanswered: "unanswered", roots.Narrowed: "narrowed",
+	roots.NoOverlap: "no-overlap", roots.Revoked: "revoked", roots.OnlyBad: "only-bad", roots.Accepted: "accepted",
 }
+
+// Would returns what would hold for a client that comes now, of which nothing else is known.
+func (g *Guard) Would() approval.Client { return seen("", exchange.Client{}, g.would()) }
 
 func (g *Guard) would() roots.State {
 	set := g.Configured()
@@ -128,10 +131,11 @@ func (g *Guard) would() roots.State {
 // nowRoots are the directories of a state: what holds, what is lost of it, and what is configured or listed and does not hold.
 func nowRoots(state roots.State) []approval.Root {
 	list := []approval.Root{}
-	add := func(d roots.Dir, s approval.RootState, reason string) {
+	add := func(d roots.Dir, s approval.RootState) *approval.Root {
 		list = append(list, approval.Root{
-			Name: d.Name, Path: d.Path, Access: access(d.Access), Source: d.Origin, Pinned: d.Pinned, File: d.File, State: s, Reason: reason,
+			Name: d.Name, Path: d.Path, Access: access(d.Access), Source: d.Origin, Pinned: d.Pinned, File: d.File, State: s,
 		})
+		return &list[len(list)-1]
 	}
 	lost := map[string]*roots.Error{}
 	for _, e := range state.Lost {
@@ -139,7 +143,7 @@ func nowRoots(state roots.State) []approval.Root {
 	}
 	for _, d := range state.Set.Dirs() {
 		if lost[d.Path] == nil {
-			add(d, approval.Open, "")
+			add(d, approval.Open)
 		}
 	}
 	offered := state.Configured.Dirs()
@@ -150,11 +154,12 @@ func nowRoots(state roots.State) []approval.Root {
 		_, _, waits := state.Waiting.Match(d.Path)
 		switch e := lost[d.Path]; {
 		case e != nil:
-			add(d, approval.Unavailable, e.Text())
+			r := add(d, approval.Unavailable)
+			r.Reason, r.Code = e.Text(), string(e.Reason)
 		case waits:
-			add(d, approval.WaitsForConsent, "")
+			add(d, approval.WaitsForConsent)
 		case !slices.ContainsFunc(state.Set.Dirs(), func(o roots.Dir) bool { return policy.Under(o.Path, d.Path) }):
-			add(d, approval.Closed, "")
+			add(d, approval.Closed)
 		}
 	}
 	return list

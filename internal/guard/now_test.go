@@ -85,8 +85,8 @@ func TestWhatAGuardSaysOfItsClients(t *testing.T) {
 	}
 	g.Look()
 	want(two.ID+" agent 2 2026-07-28: a rw open b ro unavailable", " y 2 2026-07-28: a rw open b ro unavailable")
-	if list, why := g.Would(); len(list) != 2 || list[1].Reason != "it does not exist" || !strings.Contains(why, "refusing root") {
-		t.Errorf("%+v, %s", list, why)
+	if c := g.Would(); len(c.Roots) != 2 || c.Roots[1].Reason != "it does not exist" || c.Roots[1].Code != string(roots.Missing) || !strings.Contains(c.Why, "refusing root") || c.WhyCode != "not-asked" && c.WhyCode != "unanswered" {
+		t.Errorf("%+v", c)
 	}
 }
 

@@ -37,6 +37,8 @@ type Policy struct {
 type Effect struct {
 	Effect policy.Effect
 	From   string
+	// Code tells who says so, where it is not a file: "own", "profile", "annotations" or "kernel".
+	Code string
 }
 
 // SetPolicy puts another policy in force, as Options.Policy.
@@ -58,7 +60,8 @@ func (g *Guard) decide(r *exchange.Request) (policy.Call, policy.Decision) {
 	if len(name) == 0 || name[0] != '"' || !object {
 		return c, policy.Decision{Rule: "the protocol", Reason: "it does not say in the protocol's way what is called"}
 	}
-	c.Effect, c.From = g.effect(p, c.Tool)
+	e := g.effect(p, c.Tool)
+	c.Effect, c.From, c.FromCode = e.Effect, e.From, e.Code
 	var refused *pathargs.Judged
 	var d policy.Decision
 	if g.contained && !p.Rules.OfPaths() { // ours finds out where they lead anyway: only a question has to say so first
@@ -158,28 +161,28 @@ func (g *Guard) judgeOurs(args []pathargs.Argument, set roots.Set) []pathargs.Ju
 }
 
 // effect is what is known of what a tool does, from whom is believed first.
-func (g *Guard) effect(p *Policy, tool string) (policy.Effect, string) {
+func (g *Guard) effect(p *Policy, tool string) Effect {
 	if p.Bound && g.heldReadOnly() {
-		return policy.Read, "the kernel, which holds the server read-only and without network"
+		return Effect{policy.Read, "the kernel, which holds the server read-only and without network", "kernel"}
 	}
 	for _, name := range []string{tool, "*"} {
 		if e, ok := p.Operator[name]; ok {
-			return e.Effect, e.From
+			return e
 		}
 	}
 	t, listed := g.tools.get(tool)
 	if !listed {
-		return policy.Unknown, ""
+		return Effect{}
 	}
 	if p.Profile != nil {
 		if e, ok := p.Profile(tool, t.hash); ok {
-			return e.Effect, e.From
+			return e
 		}
 	}
 	if p.TrustAnnotations {
-		return t.claims(), "the server's own annotations, which you trust"
+		return Effect{t.claims(), "the server's own annotations, which you trust", "annotations"}
 	}
-	return policy.Unknown, ""
+	return Effect{}
 }
 
 // heldReadOnly reports whether the process that runs now was started with nothing that it may write to.
@@ -259,7 +262,8 @@ func faultText(f *policy.Fault) string {
 func (g *Guard) Worst(tool string) (policy.Call, policy.Verdict, string) {
 	p := g.policy.Load()
 	c := policy.Call{Server: g.opt.Server, Tool: tool}
-	c.Effect, c.From = g.effect(p, tool)
+	e := g.effect(p, tool)
+	c.Effect, c.From, c.FromCode = e.Effect, e.From, e.Code
 	verdict, rule := p.Rules.Outlook(c)
 	return c, verdict, rule
 }

@@ -268,9 +268,10 @@ func placeOf(p policy.Path) approval.Place {
 func (s *subject) question() approval.Question {
 	q := approval.Question{
 		ID: trailID(s.r), Server: s.server, Tool: s.tool, Client: clientName(s.r), Digest: s.digest[:shortDigest], Why: s.decision.Reason, Rule: s.decision.Rule,
+		Code: s.decision.Code, WhyArgs: s.decision.Args,
 		Args: json.RawMessage(s.args), Size: len(s.args), Choices: s.choices(), Remember: s.decision.Remember != policy.Never,
 		Same:    s.decision.Remember == policy.SameCall,
-		Targets: s.use.Targets, Hosts: s.use.Hosts, Effect: s.call.Effect.String(), From: s.call.From, Kept: s.decision.Remember.String(),
+		Targets: s.use.Targets, Hosts: s.use.Hosts, Effect: s.call.Effect.String(), From: s.call.From, FromCode: s.call.FromCode, Kept: s.decision.Remember.String(),
 	}
 	for _, p := range s.call.Paths[:min(len(s.call.Paths), approval.MaxPlaces)] {
 		q.Places = append(q.Places, placeOf(p))

@@ -152,7 +152,7 @@ func (g *Guard) published(m *wire.Message, items []byte, p *Policy, page map[str
 	for item := range wire.Items(items) {
 		name := wire.GetString(item, "name")
 		if t, ok := page[name]; ok {
-			effect, _ := g.effect(p, name)
+			effect := g.effect(p, name).Effect
 			worst := p.Rules.Worst(policy.Call{Server: g.opt.Server, Tool: name, Effect: effect})
 			if p.PublishAnnotations {
 				if want := believed(t.annotations, effect, worst); string(want) != string(t.annotations) {

@@ -90,6 +90,8 @@ type Call struct {
 	// Effect is what is known of what the tool does, and From who says so, for people.
 	Effect Effect
 	From   string
+	// FromCode tells who that is, where it is not a file.
+	FromCode string
 }
 
 // Path is where a path argument leads.
@@ -113,6 +115,10 @@ type Decision struct {
 	Rule string
 	// Reason is one sentence without a full stop, for people and models.
 	Reason string
+	// Code tells the reason from others where it is the program's own: "rule", "rule-effect", "rule-arguments" and
+	// "rule-effect-arguments" for a sentence that is made of a rule, which is about the arguments Args; else that of the rule.
+	Code string
+	Args []string
 	// Change says what would change the decision, for the person, a line each. It may be empty.
 	Change string
 	// Remember is the most that a yes may be good for, where a person is asked.
@@ -197,9 +203,12 @@ func (p *Policy) Explain(c Call) Decision {
 }
 
 func decide(r *Rule, c *Call, byDefault bool) Decision {
-	d := Decision{Verdict: r.Verdict, Rule: r.At, Reason: r.Reason, Default: byDefault}
+	d := Decision{Verdict: r.Verdict, Rule: r.At, Reason: r.Reason, Code: r.Code, Default: byDefault}
 	if d.Reason == "" && r.Verdict != Allow {
-		d.Reason = r.because(c)
+		d.Reason, d.Code = r.because(c), r.code()
+		for _, a := range r.Args {
+			d.Args = append(d.Args, a.Name)
+		}
 	}
 	switch r.Verdict {
 	case Ask:

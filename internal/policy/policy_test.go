@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -123,6 +124,28 @@ func TestLeaves(t *testing.T) {
 	for _, c := range Clients {
 		if c.Name == "" || c.Title == "" || c.Source == "" || len(c.Date) != len("2026-01-01") {
 			t.Errorf("%+v is not told with its source and date", c)
+		}
+	}
+}
+
+// A sentence that is made of a rule has a code, and says which arguments it is about; what somebody wrote has none.
+func TestReasonsOfOurOwnHaveACode(t *testing.T) {
+	args := []Arg{{Name: "to", Predicate: Predicate{Any: true}}, {Name: "cc", Predicate: Predicate{Any: true}}}
+	for _, tt := range []struct {
+		rule Rule
+		want string
+	}{
+		{Rule{}, "rule []"},
+		{Rule{Effects: Of(Write)}, "rule-effect []"},
+		{Rule{Args: args}, "rule-arguments [to cc]"},
+		{Rule{Effects: Of(Write), Args: args}, "rule-effect-arguments [to cc]"},
+		{Rule{Args: args, Reason: "so it is"}, " []"},
+		{Rule{Reason: "so it is", Code: "ours"}, "ours []"},
+	} {
+		tt.rule.Verdict, tt.rule.At = Ask, "here"
+		d := New(Layers{Rules: []*Rule{&tt.rule}}).Decide(Call{Tool: "send", Effect: Write, Args: []byte(`{"to":"a","cc":"b"}`)})
+		if got := fmt.Sprint(d.Code, " ", d.Args); got != tt.want || d.Verdict != Ask {
+			t.Errorf("%+v: got %q, want %q", tt.rule, got, tt.want)
 		}
 	}
 }

@@ -20,6 +20,8 @@ type Rule struct {
 	Verdict Verdict
 	// Reason is told to the model and the person, instead of a sentence made of the rule.
 	Reason string
+	// Code tells the reason from others, where it is the program's own.
+	Code string
 	// Remember is for one that asks.
 	Remember Remember
 }
@@ -116,6 +118,18 @@ func (r *Rule) because(c *Call) string {
 		return fmt.Sprintf("a rule %s because %s", says, about)
 	}
 	return "a rule " + says
+}
+
+// code is that of the sentence that because makes.
+func (r *Rule) code() string {
+	code := "rule"
+	if r.Effects != 0 {
+		code += "-effect"
+	}
+	if len(r.Args) > 0 {
+		code += "-arguments"
+	}
+	return code
 }
 
 // String is the rule in one line, for people.

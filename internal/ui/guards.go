@@ -175,8 +175,8 @@ func said(err error) error {
 		return nil
 	case errors.Is(err, approval.ErrNoQuestion):
 		return errGone
-	case errors.As(err, &text) && text.Text == approval.ErrChanged.Error():
-		return problem{http.StatusConflict, "changed", text.Text}
+	case errors.As(err, &text) && text.Code == "changed":
+		return problem{http.StatusConflict, text.Code, text.Text}
 	case errors.As(err, &text):
 		return problem{http.StatusUnprocessableEntity, "", text.Text}
 	}

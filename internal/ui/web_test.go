@@ -6,6 +6,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/rootbound/rootbound/internal/calllog"
+	"github.com/rootbound/rootbound/internal/config"
+	"github.com/rootbound/rootbound/internal/guard"
+	"github.com/rootbound/rootbound/roots"
 )
 
 // files are those of the page with an ending, by name.
@@ -132,6 +137,26 @@ func TestModulesMakeText(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?:src|href)="/(web/[^"]+)"`).FindAllStringSubmatch(index, -1) {
 		if _, err := web.ReadFile(m[1]); err != nil {
 			t.Errorf("the document names %s: %v", m[1], err)
+		}
+	}
+}
+
+// What guards tell by a code has a text for it.
+func TestCodesHaveTexts(t *testing.T) {
+	table := files(t, "codes.text.js")["web/lib/codes.text.js"]
+	var keys []string
+	for s := config.FromNowhere; s <= config.FromWorkspace; s++ {
+		keys = append(keys, "source."+s.Code())
+	}
+	for _, reason := range []roots.Reason{roots.Missing, roots.Unopenable, roots.WrongKind, roots.Moved} {
+		keys = append(keys, "root."+string(reason))
+	}
+	for _, code := range []string{calllog.CodeOutside, calllog.CodeNoRoots, calllog.CodeReadOnly, guard.CodeOwn} {
+		keys = append(keys, "refused."+code)
+	}
+	for _, key := range keys {
+		if !strings.Contains(table, "\n  \""+key+"\": ") {
+			t.Errorf("there is no text for %s", key)
 		}
 	}
 }

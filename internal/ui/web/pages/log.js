@@ -6,6 +6,7 @@ import { follow } from "../lib/events.js";
 import { locale, parts, texts } from "../lib/text.js";
 import { every, size, span as long } from "../lib/time.js";
 import { chart } from "../lib/chart.js";
+import * as codes from "../lib/codes.js";
 import table from "./log.text.js";
 
 const t = texts(table);
@@ -196,7 +197,7 @@ function list(main, signal) {
       if (mine.aborted) return;
       const bad = chains.filter((c) => c.line || c.error), sum = chains.reduce((n, c) => n + c.records, 0);
       fill(proof, bad.length ? h("div.error", { role: "alert" }, h("strong", null, t("proof.broken", { n: bad.length })), h("ul", null, bad.map((c) => h("li", null, path(c.file), " ",
-        c.error ? said(c.error) : t("proof.where", { line: String(c.line), records: c.records }), " ", c.detail && said(c.detail)))))
+        c.error ? said(c.error) : t("proof.where", { line: String(c.line), records: c.records }), " ", c.kind && "damage." + c.kind in table ? t("damage." + c.kind) : c.detail && said(c.detail)))))
         : h("p.note.holds", null, icon("M5 12.5l4.5 4.5L19 7.5"), h("span", null, whole ? t("proof.all", { n: chains.length, records: sum }) : t("proof.view", { n: chains.length, records: sum }))),
       !whole && h("button.quiet.small", { type: "button", on: { click: () => prove(true) } }, t("proof.every")));
     } catch (e) {
@@ -287,7 +288,7 @@ async function story(main, signal, call) {
       h("header", null, h("p.meta", null, word(c.word), end && end.outcome !== "ok" && word(end.outcome), h("code", null, said(c.call || call, 40)), h("span.soft", null, day(c.time) + ", " + time(c.time))),
         h("h1", null, parts(t("story.title"), { tool: said(c.subject, 120), server: said(c.server, 80) }))),
       h("dl", null,
-        (s.reason || s.code) && fact(t("story.why"), s.reason && h("p", null, said(s.reason, 2000)), s.code && h("p.note", null, parts(t("story.code"), { code: h("code", null, said(s.code, 100)) })), s.rule && h("p.note", null, parts(t("story.rule"), { rule: h("code", null, said(s.rule, 200)) }))),
+        (s.reason || s.code) && fact(t("story.why"), c.word === "deny" && codes.refused(s.code) && h("p", null, codes.refused(s.code)), s.reason && h("p", null, said(s.reason, 2000)), s.code && h("p.note", null, parts(t("story.code"), { code: h("code", null, said(s.code, 100)) })), s.rule && h("p.note", null, parts(t("story.rule"), { rule: h("code", null, said(s.rule, 200)) }))),
         s.paths?.length > 0 && fact(t("story.paths"), h("ul.paths", null, s.paths.map((p) => h("li", null,
           h("p", null, word(p.verdict), " ", path(p.place || p.given, 500), p.code && h("span.note", null, " ", said(p.code, 60))),
           h("p.note", null, h("code", null, said(p.arg || "–", 200)), p.given && [" ", path(p.given, 500)], p.resolved && p.resolved !== p.given && [" → ", path(p.resolved, 500)])))),

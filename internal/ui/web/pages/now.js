@@ -5,6 +5,7 @@ import { post } from "../lib/api.js";
 import { all, follow, isReady } from "../lib/events.js";
 import { parts, texts } from "../lib/text.js";
 import { ago, clock, every } from "../lib/time.js";
+import * as codes from "../lib/codes.js";
 import table from "./now.text.js";
 
 const t = texts(table);
@@ -69,7 +70,7 @@ export function mount(main, signal) {
         fact(t("client"), clients(now)),
         fact(t("command"), now.url || now.command?.length ? h("p.command", null, now.url ? path(now.url, 300) : said(now.command.join(" "), 300)) : h("p", null, t("command.ours")), now.listening && h("p.note", null, t("listening", { address: now.listening }))),
         fact(t("roots"), now.roots?.length ? h("ul.roots", null, now.roots.map(root)) : h("p", null, t("roots.none")),
-          now.source && h("p.note", null, parts(t("roots.source"), { source: said(now.source, 200) })), now.why && long(now.why)),
+          now.source && h("p.note", null, parts(t("roots.source"), { source: codes.source(now.source_code) ?? said(now.source, 200) })), now.why && long(now.why, codes.holds(now.why_code))),
         fact(t("layers"), h("ul.layers", null, (now.layers ?? []).map(layer))),
         fact(t("calls"), calls(now)),
         fact(t("refused"), refused(now.refused))),
@@ -88,7 +89,7 @@ export function mount(main, signal) {
     const off = r.state && r.state !== "open";
     return h("li" + (off ? ".off" : ""), null, h("p", null, r.name && h("strong", null, said(r.name, 60), " "), path(r.path, 300)),
       h("p.tags", null, h("span.tag", null, t("access." + r.access)), r.pinned && h("span.tag", null, t("pinned")),
-        off && h("span.tag" + (r.state === "unavailable" ? ".bad" : ".wait"), null, t("state." + r.state)), r.reason && h("span.note", null, said(r.reason, 200))));
+        off && h("span.tag" + (r.state === "unavailable" ? ".bad" : ".wait"), null, t("state." + r.state)), r.reason && h("span.note", null, codes.root(r.code) ?? said(r.reason, 200))));
   }
 
   function layer(l) {
@@ -110,13 +111,13 @@ export function mount(main, signal) {
       h("p.note", null, t("calls.total", { n: sum(now.total) }))];
   }
 
-  // long is a text of which the beginning is enough for most.
-  const long = (text) => text.length < 140 ? h("p.note", null, said(text)) : h("details.long", null, h("summary.note", null, said(text.slice(0, 110).replace(/\s\S*$/, "") + " …")), h("p.note", null, said(text, 2000)));
+  // long is a text of which the beginning is enough for most, or what is known of it.
+  const long = (text, short) => short ? h("details.long", null, h("summary.note", null, short), h("p.note", null, said(text, 2000))) : text.length < 140 ? h("p.note", null, said(text)) : h("details.long", null, h("summary.note", null, said(text.slice(0, 110).replace(/\s\S*$/, "") + " …")), h("p.note", null, said(text, 2000)));
 
   function refused(r) {
     if (!r) return h("p", null, t("refused.none"));
     return [h("p", null, h("strong", null, said(r.tool || r.method, 80)), r.path && [" ", path(r.path, 200)], h("span.note", { data: { ago: r.time } }, " " + ago(r.time))),
-      long(r.reason), r.fix && h("p.note", null, t("refused.fix")), r.fix && h("ul.fixes", null, r.fix.split("\n").slice(0, 4).map((f) => h("li", null, said(f, 300)))),
+      long(r.reason, codes.refused(r.code)), r.fix && h("p.note", null, t("refused.fix")), r.fix && h("ul.fixes", null, r.fix.split("\n").slice(0, 4).map((f) => h("li", null, said(f, 300)))),
       h("p.note", null, h("a", { href: "#/log/" + r.call }, t("refused.story")))];
   }
 

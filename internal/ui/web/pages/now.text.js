@@ -25,7 +25,7 @@ export default {
   "listening": ["listens at {address}", "监听于 {address}"],
   "roots": ["May touch", "可访问"],
   "roots.none": ["nothing: calls that name local paths are refused", "无：提到本地路径的调用会被拒绝"],
-  "roots.source": ["from {source}", "来自 {source}"],
+  "roots.source": ["from {source}", "来源：{source}"],
   "access.rw": ["read and write", "可读写"],
   "access.no-delete": ["no deleting", "不可删除"],
   "access.ro": ["read-only", "只读"],

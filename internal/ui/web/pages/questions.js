@@ -8,6 +8,7 @@ import { every, size, span } from "../lib/time.js";
 import { keysOn } from "../lib/settings.js";
 import { beside, inline, read } from "../lib/diff.js";
 import { visible } from "../lib/unseen.js";
+import * as codes from "../lib/codes.js";
 import table from "./questions.text.js";
 
 const t = texts(table);
@@ -168,7 +169,7 @@ export function mount(main, signal) {
     const lines = d.diff ? read(d.diff) : null;
     const why = d.rule && d.why.endsWith(" (" + d.rule + ")") ? d.why.slice(0, -d.rule.length - 3) : d.why;
     fill(facts, heading(q, d),
-      d.why && h("div.part", null, h("h3", null, t("why")), h("p", null, said(why, 600)), why !== d.why && h("p.note", null, parts(t("rule"), { rule: path(d.rule, 300) })), d.from && h("p.note", null, parts(t("from"), { from: said(d.from, 200) }))),
+      d.why && h("div.part", null, h("h3", null, t("why")), h("p", null, codes.why(d.code, (d.why_args ?? []).map((name) => visible(name).slice(0, 60)).join(", ")) ?? said(why, 600)), why !== d.why && h("p.note", null, parts(t("rule"), { rule: path(d.rule, 300) })), d.from && h("p.note", null, parts(t("from"), { from: codes.from(d.from_code) ?? said(d.from, 200) }))),
       (d.places?.length || d.hosts?.length) && h("div.part", null, h("h3", null, t("places")), h("ul.places", null, (d.places ?? []).map(place),
         (d.hosts ?? []).map((x) => h("li", null, h("p", null, h("span.arg", null, t("host")), path(x))))),
       (d.targets?.length ?? 0) > (d.places?.length ?? 0) && h("p.note", null, t("morePlaces", { n: d.targets.length - d.places.length }))),
