@@ -3,6 +3,7 @@ package rootbound_test
 import (
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -52,6 +53,40 @@ func TestLinks(t *testing.T) {
 				t.Errorf("%s links to %s, which has no such heading", name, m[1])
 			}
 		}
+	}
+}
+
+// The whole programs of the page for programmers are such, and do what the page says.
+func TestProgramsRun(t *testing.T) {
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out.txt")
+	if err := os.Mkdir(in, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{out, filepath.Join(in, "a.txt")} {
+		if err := os.WriteFile(name, []byte("text"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := 0
+	for _, b := range blocks(t, "docs/library.md") {
+		if b.language != "go" || b.lines[0] != "package main" {
+			continue
+		}
+		found++
+		program := filepath.Join(dir, "main.go")
+		if err := os.WriteFile(program, []byte(strings.Join(b.lines, "\n")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("go", "run", program, in, "a.txt", out)
+		cmd.Stderr = os.Stderr
+		got, err := cmd.Output()
+		if err != nil || !strings.HasPrefix(string(got), "a.txt: \"text\", <nil>\n") || !strings.Contains(string(got), "outside the roots") {
+			t.Errorf("%v\n%s", err, got)
+		}
+	}
+	if found != 1 {
+		t.Errorf("there are %d programs", found)
 	}
 }
 
