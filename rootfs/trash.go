@@ -117,7 +117,7 @@ func writeNew(d directory, name string, content []byte) error {
 		return err
 	}
 	_, err = f.Write(content)
-	return errors.Join(bare(err), bare(f.Close()))
+	return errors.Join(bare(err), bare(f.Sync()), bare(f.Close())) // before the item comes: without it nobody knows where that was
 }
 
 func put(t, d directory, name, from string, size int64, now time.Time) (id string, err error) {
@@ -232,12 +232,15 @@ func prune(t directory, o TrashOptions, newest string, now time.Time) {
 			continue
 		}
 		th := thing{id: e.Name, at: at}
-		if f, err := t.open(e.Name + "/" + trashFrom); err == nil {
-			if th.read(f) == nil && !tooLarge(th) {
+		f, err := t.open(e.Name + "/" + trashFrom)
+		if err == nil {
+			_, _, err = t.look(e.Name + "/" + trashItem) // a killed process leaves none, before it has come and when it was brought back
+			if th.read(f) == nil && err == nil && !tooLarge(th) {
 				sum += th.size
 			}
 			f.Close()
-		} else if now.Sub(at) > staleAfter {
+		}
+		if codeOf(err) == NotFound && now.Sub(at) > staleAfter { // what cannot be looked at now is no reason
 			removeAll(t, e.Name)
 			continue
 		}

@@ -185,3 +185,38 @@ func TestTrashDeep(t *testing.T) {
 		}
 	})
 }
+
+// What a killed process has left in the trash has no size: nothing goes for it, and it goes itself. What cannot be read stays.
+func TestTrashWithNothingInIt(t *testing.T) {
+	everyOne(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
+		left, odd := makeID(time.Now().Add(-2*time.Hour), "aaaaaaaa"), makeID(time.Now().Add(-2*time.Hour), "bbbbbbbb")
+		w := tree(t, map[string]string{
+			"R/f": strings.Repeat("f", 400), "R/g": strings.Repeat("g", 400),
+			"R/" + trashName + "/" + left + "/" + trashFrom: "900\nx", "R/" + trashName + "/" + odd + "/" + trashFrom + "/": "", "R/" + trashName + "/" + odd + "/" + trashItem: "text",
+		})
+		f := open(t, Options{}, dir(t, filepath.Join(w, "R"), roots.ReadWrite))
+		first, err := f.Trash("f", TrashOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first = backdate(t, filepath.Join(w, "R", trashName), first, 3*time.Hour)
+		if err := os.MkdirAll(filepath.Join(w, "R", trashName, left), 0o700); err != nil { // again, if it went
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(w, "R", trashName, left, trashFrom), []byte("900\nx"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Trash("g", TrashOptions{MaxBytes: 1000}); err != nil {
+			t.Fatal(err)
+		}
+		if path, err := f.Restore(first); err != nil || path != filepath.Join(w, "R/f") {
+			t.Errorf("Restore = %q, %v", path, err)
+		}
+		if _, err := os.Stat(filepath.Join(w, "R", trashName, left)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("what has nothing in it is there: %v", err)
+		}
+		if text, err := os.ReadFile(filepath.Join(w, "R", trashName, odd, trashItem)); err != nil || string(text) != "text" {
+			t.Errorf("what cannot be read holds %q, %v", text, err)
+		}
+	})
+}
