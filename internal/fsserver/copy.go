@@ -51,17 +51,18 @@ var copyFile = tool{
 	run: runCopyFile,
 }
 
-// copyBounded copies a file from its beginning to its end, or refuses one that is too long.
+// copyBounded copies a file from its beginning to its end, or refuses one that is too long beside what the call has copied: a
+// file may be longer than it says.
 func (c *call) copyBounded(w io.Writer, f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	n := info.Size()
-	if n <= maxCopied {
-		n, err = io.Copy(w, countingReader{io.NewSectionReader(f, 0, maxCopied+1), &c.copied}) // it may have grown
+	n, room := info.Size(), maxCopied-c.copied.Load()
+	if n <= room {
+		n, err = io.Copy(w, countingReader{io.NewSectionReader(f, 0, room+1), &c.copied})
 	}
-	if err == nil && n > maxCopied {
+	if err == nil && n > room {
 		err = refuse(codeTooLarge, "EFBIG: file too large: one call copies at most %d bytes", maxCopied)
 	}
 	return err

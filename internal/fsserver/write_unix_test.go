@@ -657,3 +657,21 @@ func TestOwnFilesAreNotChanged(t *testing.T) {
 		t.Errorf("not at the top: %s", got)
 	}
 }
+
+// All files of a call count for how much it copies, by what they hold and not by what they say.
+func TestFilesOfACopyCountTogether(t *testing.T) {
+	w := tree(t, map[string]string{"f": "12345"})
+	c := &call{}
+	for copied, want := range map[int64]int{maxCopied - 5: 5, maxCopied - 4: 0} {
+		f, err := os.Open(w + "/f")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.copied.Store(copied)
+		var got strings.Builder
+		if err := c.copyBounded(&got, f); (err == nil) != (want == 5) || got.Len() != want {
+			t.Errorf("behind %d bytes: %q, %v", copied, got.String(), err)
+		}
+		f.Close()
+	}
+}
