@@ -1,13 +1,17 @@
 package verify
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/rootbound/rootbound/internal/wire"
 )
 
-// maxPages is how many pages of a list are fetched.
-const maxPages = 100
+const (
+	// maxPages is how many pages of a list are fetched, maxListed how many bytes of what is listed are kept.
+	maxPages  = 100
+	maxListed = 16 << 20
+)
 
 // list is what a server lists, all its pages as one.
 type list struct {
@@ -42,10 +46,13 @@ func (p *peer) listAll(method, member string) list {
 		if cursor = wire.GetString(l.result, "nextCursor"); cursor == "" {
 			break
 		}
-		if slices.Contains(had, cursor) {
+		switch {
+		case slices.Contains(had, cursor):
 			l.endless = "the server gives a page again"
-		} else if l.pages == maxPages {
-			l.endless = "it has more than 100 pages"
+		case l.pages == maxPages:
+			l.endless = fmt.Sprintf("it has more than %d pages", maxPages)
+		case len(l.items) > maxListed:
+			l.endless = fmt.Sprintf("it has more than %d MiB on %d pages", maxListed>>20, l.pages)
 		}
 		if l.endless != "" {
 			break

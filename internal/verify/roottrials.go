@@ -35,7 +35,7 @@ func rooted(id string, severity Severity, what, expected string, client func(a *
 func outsideAndInside(a *attempt) {
 	a.do(roleRead, text("path", filepath.Join(a.one, plainName)))
 	a.do(roleRead, text("path", a.file))
-	if a.era != 0 {
+	if a.era != exchange.Legacy {
 		return
 	}
 	a.do(roleRead, text("path", filepath.Join(a.one, plainName)))
