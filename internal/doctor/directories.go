@@ -154,6 +154,13 @@ func ofWindows(s string) bool { return drive().MatchString(s) || strings.HasPref
 // absolute reports whether a path begins at a top, of either kind of system.
 func absolute(s string) bool { return strings.HasPrefix(s, "/") || ofWindows(s) }
 
+// beneath cuts a directory, and what separates it, from the front of a path that is in it: by their text, both whole and clean as
+// this system has them.
+func beneath(path, dir string) (rest string, ok bool) {
+	const separator = string(filepath.Separator)
+	return strings.CutPrefix(path, strings.TrimSuffix(dir, separator)+separator)
+}
+
 // elements splits a path of either kind of system.
 func elements(s string) []string {
 	return strings.FieldsFunc(s, func(c rune) bool { return c == '/' || c == '\\' })
@@ -301,7 +308,8 @@ func (x *examiner) directories(e *entry) {
 		}
 		if wide := x.broad(d.path); wide != "" {
 			fix := ""
-			if p := x.m.Host.Project; p != "" && !x.m.Alone && x.broad(p) == "" && strings.HasPrefix(p, strings.TrimSuffix(d.path, "/")+"/") {
+			p := x.m.Host.Project
+			if _, in := beneath(p, filepath.Clean(d.path)); in && !x.m.Alone && x.broad(p) == "" {
 				fix = fmt.Sprintf("Name the directory that the work is in, such as %s.", word(p))
 			}
 			x.findIn("ROOT-BROAD", e, d.text.Pos, fmt.Sprintf("The directory %s is %s.", word(d.path), wide), fix)
@@ -400,10 +408,10 @@ func (x *examiner) broad(dir string) string {
 		if clean == home {
 			return "the home directory"
 		}
-		if strings.HasPrefix(home, strings.TrimSuffix(clean, string(filepath.Separator))+string(filepath.Separator)) {
+		if _, above := beneath(home, clean); above {
 			return "above the home directory"
 		}
-		if rest, ok := strings.CutPrefix(clean, home+string(filepath.Separator)); ok {
+		if rest, ok := beneath(clean, home); ok {
 			names := elements(rest)
 			if is, ok := keys[names[0]]; ok && (len(names) == 1 || names[0] == ".ssh" || names[0] == ".gnupg") {
 				return is

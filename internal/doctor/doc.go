@@ -12,4 +12,11 @@
 //
 // Nothing that is found in a file is executed. What is printed are names, places, directories and packages; values of
 // environment variables, headers and arguments are not.
+//
+// # Limits
+//
+// What a client does with its file is known as of the dates in package clientconf, and changes with its versions. A file is
+// judged by what it says: what a server does with its directories, and whether a package is what its name says, is not looked
+// at. A credential is found by its shape or by the name that it stands under; what has neither is taken for an ordinary value. Of
+// a file with more than 1,000 servers or findings the rest is not told.
 package doctor

@@ -260,7 +260,7 @@ func (x *examiner) short(path string) string { return shorten(path, x.m.Host.Hom
 
 // shorten writes a home directory as ~.
 func shorten(path, home string) string {
-	switch rest, in := strings.CutPrefix(path, home+string(filepath.Separator)); {
+	switch rest, in := beneath(path, home); {
 	case home == "" || filepath.Dir(home) == home:
 	case path == home:
 		return "~"
