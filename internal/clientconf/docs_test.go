@@ -18,8 +18,8 @@ const (
 	tableEnds   = "<!-- end -->\n"
 )
 
-// What docs/clients.md says of each client is what the table says.
-func TestDocs(t *testing.T) {
+// docs/clients.md says of each client what the table says.
+func TestDocumented(t *testing.T) {
 	page := filepath.Join("..", "..", "docs", "clients.md")
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -38,7 +38,7 @@ func TestDocs(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(was, is); diff != "" {
-		t.Errorf("%s differs from the table; -update writes it (-page +table):\n%s", page, diff)
+		t.Errorf("%s differs from the table; go test ./internal/clientconf -update writes it (-page +table):\n%s", page, diff)
 	}
 }
 

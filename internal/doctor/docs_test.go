@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 var update = flag.Bool("update", false, "write the table of docs/doctor.md")
@@ -24,8 +26,8 @@ func TestDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, rest, ok := strings.Cut(string(text), tableBegin)
-	_, after, ok2 := strings.Cut(rest, tableEnd)
-	if !ok || !ok2 {
+	was, after, ends := strings.Cut(rest, tableEnd)
+	if !ok || !ends {
 		t.Fatalf("%s has no place for the table", file)
 	}
 	var b strings.Builder
@@ -38,13 +40,14 @@ func TestDocumented(t *testing.T) {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", k.ID, k.Severity, sentence(k.Means), k.Why, fix)
 	}
 	b.WriteString("\n")
-	want := before + tableBegin + b.String() + tableEnd + after
 	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(before+tableBegin+b.String()+tableEnd+after), 0o644); err != nil {
 			t.Fatal(err)
 		}
-	} else if want != string(text) {
-		t.Errorf("%s does not have the table as it is; go test ./internal/doctor -update writes it", file)
+		return
+	}
+	if diff := cmp.Diff(was, b.String()); diff != "" {
+		t.Errorf("%s differs from the table; go test ./internal/doctor -update writes it (-page +table):\n%s", file, diff)
 	}
 }
 
