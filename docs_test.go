@@ -35,8 +35,10 @@ func TestTranslationsHaveTheSameCommands(t *testing.T) {
 
 func TestLinks(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	n := 0
 	for _, name := range pages(t) {
 		for _, m := range link.FindAllStringSubmatch(read(t, name), -1) {
+			n++
 			to, fragment, _ := strings.Cut(m[1], "#")
 			if strings.Contains(to, ":") {
 				continue
@@ -53,6 +55,15 @@ func TestLinks(t *testing.T) {
 				t.Errorf("%s links to %s, which has no such heading", name, m[1])
 			}
 		}
+	}
+	atLeast(t, 50, n, "links")
+}
+
+// atLeast fails a test that has found so little to look at that it says nothing.
+func atLeast(t *testing.T, want, got int, what string) {
+	t.Helper()
+	if got < want {
+		t.Errorf("%d %s were found, want %d at least: are they written in another way now?", got, what, want)
 	}
 }
 
@@ -92,17 +103,20 @@ func TestProgramsRun(t *testing.T) {
 
 // What the pages show of a configuration file is one.
 func TestConfigurationsAreRead(t *testing.T) {
+	n := 0
 	for _, name := range pages(t) {
 		for _, b := range blocks(t, name) {
 			text := strings.Join(b.lines, "\n")
 			if b.language != "toml" && (b.language != "json" || strings.Contains(text, `"jsonrpc"`)) {
 				continue
 			}
+			n++
 			if _, err := config.Parse(filepath.Join(t.TempDir(), "rootbound."+b.language), []byte(text)); err != nil {
 				t.Errorf("%s shows a configuration that is refused: %v\n%s", name, err, text)
 			}
 		}
 	}
+	atLeast(t, 10, n, "configurations")
 }
 
 // pages are all pages of the project, from its root.
@@ -146,6 +160,9 @@ func blocks(t *testing.T, name string) []block {
 			b := &all[len(all)-1]
 			b.lines = append(b.lines, line)
 		}
+	}
+	if inside {
+		t.Errorf("%s has a block of code without an end", name)
 	}
 	return all
 }
@@ -193,6 +210,7 @@ func read(t *testing.T, name string) string {
 // What the pages say to type is there: each command, and each option of ours.
 func TestCommandsExist(t *testing.T) {
 	inline := regexp.MustCompile("`((?:rootbound |--)[^`]*)`")
+	n := 0
 	for _, name := range pages(t) {
 		lines := code(t, name)
 		for _, m := range inline.FindAllStringSubmatch(read(t, name), -1) {
@@ -203,6 +221,7 @@ func TestCommandsExist(t *testing.T) {
 			switch {
 			case len(words) == 0:
 			case words[0] == "rootbound":
+				n++
 				checkCommand(t, name, words[1:])
 			case strings.HasPrefix(line, "go run ./cmd/rootbound "):
 				checkCommand(t, name, words[3:])
@@ -211,6 +230,7 @@ func TestCommandsExist(t *testing.T) {
 			}
 		}
 	}
+	atLeast(t, 100, n, "command lines")
 }
 
 // checkCommand checks a command line without the program's name. In the pages it may show choices (list|add) and
