@@ -17,7 +17,8 @@ import (
 // mostSheds is how often a request is tried again that a server brings back without a question, as it is busy.
 const mostSheds = 3
 
-// Client is an mcp.Client with a list of roots. NewClient makes one.
+// Client is an mcp.Client with a list of roots. NewClient makes one. It is safe for concurrent use, as the other is; whoever
+// connects it closes the session.
 //
 // Its AddRoots and RemoveRoots do nothing: what is told is what the list says.
 type Client struct {

@@ -52,8 +52,9 @@ func NewServer(impl *mcp.Implementation, options *mcp.ServerOptions, o roots.Ses
 // of its revision, and the handler is run again from its start. So it is called before anything is done. Within one
 // run it says the same each time: a request ends with the roots with which it began.
 //
-// Of several requests one asks, and in the others Roots waits for the answer, for roots.AnswerLimit at most. The client is
-// asked for tools, prompts and resources only; elsewhere Roots says what is known.
+// Of several requests one asks, and in the others Roots waits for the answer, for roots.AnswerLimit at most, or until ctx ends.
+// The client is asked for tools, prompts and resources only; elsewhere Roots says what is known. Several goroutines of a
+// handler may call it at once.
 func Roots(ctx context.Context) (roots.State, error) {
 	c, ok := ctx.Value(callKey{}).(*call)
 	if !ok {

@@ -97,7 +97,7 @@ func withParamsInMessage(message []byte) []byte {
 func mustMarshal(v map[string]json.RawMessage) json.RawMessage {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // it was read just now
+		panic("bug: writing what was read just now: " + err.Error())
 	}
 	return text
 }
