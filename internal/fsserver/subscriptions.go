@@ -62,6 +62,16 @@ type subscription struct {
 	fresh bool      // it was changed just before state was seen, so another change may not show
 	since time.Time // when it was first seen changed and not at rest; zero when it is at rest
 	dir   string    // where the system reports changes of it
+	// A look that is under way; nil when there is none. Where a file system does not answer it goes on, and the others are seen.
+	looking chan sight
+}
+
+// sight is what one look at a resource has seen.
+type sight struct {
+	of      roots.Set // it was looked at through these
+	state   state
+	isFresh bool
+	dir     string
 }
 
 // state is what is seen of a resource.
@@ -413,45 +423,65 @@ func (s *subscriptions) look(w *fsnotify.Watcher) (some, rest bool) {
 
 	rest = true
 	dirs := map[string]bool{}
+	patience, out := context.WithTimeout(context.Background(), lookInterval)
+	defer out()
 	for _, f := range all {
-		o, err := s.sets.use(f.set)
 		for _, sub := range f.subs {
-			var now state
-			isFresh := false
-			if err == nil {
-				now, isFresh = o.look(sub.path)
-			} else {
-				now.err = err.Error()
-			}
-			changed := now != sub.state || sub.fresh
-			switch {
-			case !changed:
-			case isFresh && (sub.since.IsZero() || time.Since(sub.since) < lookInterval):
+			seen, ok := s.see(patience, f.set, sub)
+			switch now := seen.state; {
+			case !ok || now == sub.state && !sub.fresh:
+			case seen.isFresh && (sub.since.IsZero() || time.Since(sub.since) < lookInterval):
 				rest = false
 				if sub.since.IsZero() {
 					sub.since = time.Now()
 				}
 			default:
-				sub.state, sub.fresh, sub.since = now, isFresh, time.Time{}
+				sub.state, sub.fresh, sub.since = now, seen.isFresh, time.Time{}
 				if s.follows(f.listener, sub) {
 					f.notify("notifications/resources/updated", append(wire.AppendQuote([]byte(`{"uri":`), sub.uri), '}'))
 				}
 			}
-			if err == nil && (changed || sub.dir == "") {
-				sub.dir = o.reports(sub.path)
+			if ok {
+				sub.dir = seen.dir
 			}
 			if sub.dir != "" {
 				dirs[sub.dir] = true
 			}
-		}
-		if err == nil {
-			s.sets.done(o)
 		}
 	}
 	if w != nil {
 		watch(w, dirs)
 	}
 	return some, rest
+}
+
+// see looks at a resource through a set, or takes up what a look before has seen through it. It says no when nothing is seen before
+// the end of ctx.
+func (s *subscriptions) see(ctx context.Context, set roots.Set, sub *subscription) (sight, bool) {
+	if sub.looking == nil {
+		looking, before, wasFresh, dir, path := make(chan sight, 1), sub.state, sub.fresh, sub.dir, sub.path
+		sub.looking = looking
+		go func() {
+			seen := sight{of: set, dir: dir}
+			if o, err := s.sets.use(set); err == nil {
+				seen.state, seen.isFresh = o.look(path)
+				if seen.state != before || wasFresh || dir == "" {
+					seen.dir = o.reports(path)
+				}
+				s.sets.done(o)
+			} else {
+				seen.state.err = err.Error()
+			}
+			looking <- seen
+		}()
+	}
+	select {
+	case seen := <-sub.looking:
+		sub.looking = nil
+		return seen, seen.of.Equal(set)
+	case <-ctx.Done():
+		return sight{}, false
+	}
 }
 
 // follows reports whether a listener has a subscription still.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/mcptest"
 	"github.com/rootbound/rootbound/internal/wire"
+	"github.com/rootbound/rootbound/rootfs"
 	"github.com/rootbound/rootbound/roots"
 )
 
@@ -318,5 +320,43 @@ func TestAChangeInTheSameTickIsTold(t *testing.T) {
 	}
 	if got := c.next(t); got != c.updated(roots.FileURI(path)) {
 		t.Errorf("told %s", got)
+	}
+}
+
+// A resource in a file system that does not answer does not keep changes of others from being told, and is told of when it answers.
+func TestAResourceThatDoesNotAnswer(t *testing.T) {
+	dir := old(t, tree(t, map[string]string{"still": "old", "a": "old"}))
+	set := roots.NewSet(resolve(t, dir, roots.ReadOnly))
+	var silent atomic.Bool
+	answers, asked := make(chan bool), make(chan bool, 100)
+	s := New(Options{Files: rootfs.Options{Deny: func(name string) bool {
+		if name == "still" && silent.Load() {
+			asked <- true
+			<-answers
+		}
+		return false
+	}}})
+	t.Cleanup(s.Close)
+	c := newClient(t, s, exchange.Legacy)
+	still, a := roots.FileURI(filepath.Join(dir, "still")), roots.FileURI(filepath.Join(dir, "a"))
+	if accepted, _ := c.follow(set, still, a); len(accepted) != 2 {
+		t.Fatalf("%q are followed", accepted)
+	}
+	silent.Store(true)
+	write(t, filepath.Join(dir, "still"), "new")
+	<-asked
+	for _, text := range []string{"new", "newer"} {
+		write(t, filepath.Join(dir, "a"), text)
+		if got := c.next(t); got != c.updated(a) {
+			t.Errorf("told %s", got)
+		}
+	}
+	silent.Store(false)
+	close(answers)
+	if got := c.next(t); got != c.updated(still) {
+		t.Errorf("told %s", got)
+	}
+	if n := len(asked); n > 1 {
+		t.Errorf("it is looked at %d times at once", n)
 	}
 }
