@@ -13,13 +13,13 @@ func DefaultDir(env func(string) string, goos string) (string, error) {
 		if dir := env("LOCALAPPDATA"); dir != "" {
 			return strings.TrimRight(dir, `\`) + `\rootbound\log`, nil
 		}
-		return "", errors.New("finding the log directory: LOCALAPPDATA is not set")
+		return "", errors.New("finding the state directory: LOCALAPPDATA is not set")
 	}
 	state := env("XDG_STATE_HOME")
 	if goos == "darwin" || !strings.HasPrefix(state, "/") { // a relative one is to be ignored
 		home := env("HOME")
 		if home == "" {
-			return "", errors.New("finding the log directory: HOME is not set")
+			return "", errors.New("finding the state directory: HOME is not set")
 		}
 		state = home + "/.local/state"
 		if goos == "darwin" {

@@ -15,7 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rootbound/rootbound/internal/approval"
+	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/guard"
+	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/unseen"
 )
 
@@ -142,7 +144,16 @@ func (a *app) pause(ctx context.Context, args []string, paused bool) error {
 	if err != nil {
 		return err
 	}
-	server := strings.Join(args, "")
+	server := nameOf(args)
+	if _, servers, err := approval.Paused(dir); err == nil && !paused && server != "" && !slices.Contains(servers, server) {
+		if all, _, _ := approval.Paused(dir); !all { // else it says so
+			hint := "`rootbound status` shows what runs"
+			if len(servers) > 0 {
+				hint = among(server, servers)
+			}
+			return withHint(fmt.Errorf("resuming %q: it is not paused", server), hint)
+		}
+	}
 	told, err := approval.Pause(ctx, dir, server, paused)
 	if err != nil {
 		return err
@@ -154,12 +165,22 @@ func (a *app) pause(ctx context.Context, args []string, paused bool) error {
 	if paused {
 		done = "is paused"
 	}
-	_, err = fmt.Fprintf(a.out, "%s %s, in %s\n", what, done, plural(len(told), "guard that runs", "guards that run"))
-	if err == nil && len(told) == 0 && server != "" && paused {
-		fmt.Fprintf(a.err, "rootbound: no guard of a server %q runs now; one that starts will be paused\n", server)
+	in := ", in " + plural(len(told), "guard that runs", "guards that run")
+	if len(told) == 0 {
+		in = "; no guard of it runs now"
+		if server == "" {
+			in = "; no guard runs now"
+		}
+	}
+	_, err = fmt.Fprintf(a.out, "%s %s%s\n", what, done, in)
+	if err == nil && len(told) == 0 && paused {
+		fmt.Fprintf(a.err, "rootbound: one that starts will be paused\n")
 	}
 	return err
 }
+
+// nameOf is the name of a server that is given, or "". What is not UTF-8 is as it is kept in files.
+func nameOf(args []string) string { return string([]rune(strings.Join(args, ""))) }
 
 // waiting is a question, with the guard that it is at.
 type waiting struct {
@@ -203,7 +224,14 @@ func (a *app) findQuestion(ctx context.Context, id string) (waiting, error) {
 	if failed != nil { // it may be there
 		return waiting{}, failed
 	}
-	return waiting{}, withHint(fmt.Errorf("looking for %q: %w", id, approval.ErrNoQuestion), "`rootbound approve list` shows what waits; `rootbound why "+printable(id)+"` what became of a call")
+	hint := "`rootbound approve list` shows what waits; `rootbound why " + printable(id) + "` what became of a call"
+	if !calllog.IsID(id) {
+		hint = "an id is what stands first in a line of `rootbound approve list`"
+		if near, ok := launch.Nearest(id, []string{"list", "show", "deny", "watch", "grants", "pins", "pause", "resume"}); ok {
+			hint = fmt.Sprintf("did you mean `rootbound approve %s`? ", near) + hint
+		}
+	}
+	return waiting{}, withHint(fmt.Errorf("looking for %q: %w", id, approval.ErrNoQuestion), hint)
 }
 
 func (a *app) answerQuestion(ctx context.Context, id string, r approval.Reply) error {

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -93,9 +95,23 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	root := a.root(args)
 	root.SetArgs(args)
 	root.SetIn(in)
-	root.SetOut(out)
+	help := &remembering{w: out}
+	root.SetOut(help)
 	root.SetErr(errw)
-	return a.exit(root.ExecuteContext(ctx))
+	err := root.ExecuteContext(ctx)
+	return a.exit(cmp.Or(err, help.err))
+}
+
+// remembering remembers the error that the library makes nothing of.
+type remembering struct {
+	w   io.Writer
+	err error
+}
+
+func (r *remembering) Write(b []byte) (int, error) {
+	n, err := r.w.Write(b)
+	r.err = cmp.Or(r.err, err)
+	return n, err
 }
 
 // exit turns an error into text and a code.
@@ -120,7 +136,11 @@ func (a *app) exit(err error) int {
 // complaint is an error for a person, with the way out where it has one.
 func complaint(err error) string {
 	text := fmt.Sprintf("rootbound: error: %v\n", err)
-	if hint := (hintError{}); errors.As(err, &hint) {
+	hint := hintError{}
+	if !errors.As(err, &hint) && errors.Is(err, fs.ErrPermission) {
+		hint.hint = "look at who owns that, and at the rights of the directories above it"
+	}
+	if hint.hint != "" {
 		text += fmt.Sprintf("rootbound: hint: %s\n", hint.hint)
 	}
 	return text
@@ -158,7 +178,17 @@ and see what happened with ` + "`rootbound log`" + `. Without a command it says 
 	}
 	root.Version = version()
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{withHint(err, "see `"+cmd.CommandPath()+" --help`")}
+		hint := "see `" + cmd.CommandPath() + " --help`"
+		var unknown *pflag.NotExistError
+		if errors.As(err, &unknown) {
+			var names []string
+			cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+			slices.SortFunc(names, func(a, b string) int { return len(b) - len(a) }) // of two as near, a letter is forgotten more often
+			if near, ok := launch.Nearest(unknown.GetSpecifiedName(), names); ok {
+				hint = fmt.Sprintf("did you mean `--%s`? ", near) + hint
+			}
+		}
+		return usageError{withHint(err, hint)}
 	})
 	root.AddGroup(
 		&cobra.Group{ID: groupRun, Title: "Run:"},

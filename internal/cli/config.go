@@ -130,7 +130,7 @@ keys, or as JSON in the form of clients, with "mcpServers".`,
 			for _, d := range args {
 				dir, err := roots.Resolve(d, roots.ResolveOptions{Access: roots.ReadWrite})
 				if err != nil {
-					return withHint(err, "name a directory, as in `rootbound config example toml ~/project`")
+					return withHint(err, "the first word may be json or toml, the rest are directories, as in `rootbound config example toml ~/project`")
 				}
 				dirs = append(dirs, dir.Path)
 			}
@@ -321,7 +321,11 @@ func (a *app) configFile(flag string) (string, error) {
 	if flag != "" {
 		return filepath.Abs(flag)
 	}
-	return a.system().UserFile()
+	path, err := a.system().UserFile()
+	if path == "" && err == nil {
+		err = withHint(errors.New("finding your configuration: it is not known where the files of this user are"), setHome("APPDATA", "XDG_CONFIG_HOME")+", or name a file with --config FILE")
+	}
+	return path, err
 }
 
 func (a *app) edit(file string, change func(path string) (config.Change, error)) error {

@@ -19,10 +19,30 @@ import (
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/config"
 	"github.com/rootbound/rootbound/internal/doctor"
+	"github.com/rootbound/rootbound/internal/launch"
 )
 
 // logDir is where the log is when nothing says where.
-func (a *app) logDir() (string, error) { return calllog.DefaultDir(a.env, runtime.GOOS) }
+// logDir is the usual directory of the log; what else is kept is beside it.
+func (a *app) logDir() (string, error) {
+	dir, err := calllog.DefaultDir(a.env, runtime.GOOS)
+	if err != nil {
+		err = withHint(err, setHome("LOCALAPPDATA", "XDG_STATE_HOME"))
+	}
+	return dir, err
+}
+
+// setHome is the way out where it is not known where something is kept: the variable that says so on Windows, and besides HOME
+// elsewhere.
+func setHome(windows, besides string) string {
+	switch runtime.GOOS {
+	case "windows":
+		return "set " + windows
+	case "darwin":
+		return "set HOME"
+	}
+	return "set HOME, or " + besides + " to an absolute directory"
+}
 
 type logOptions struct {
 	dir, server, since          string
@@ -283,11 +303,7 @@ A path of that name is written ./NAME.`,
 			return err
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			var names []string
-			for _, s := range doctor.Symptoms {
-				names = append(names, s.Name)
-			}
-			return names, cobra.ShellCompDirectiveDefault
+			return symptomNames(), cobra.ShellCompDirectiveDefault
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "the `DIR` of the log files (default: the configured one, else the state directory)")
@@ -319,7 +335,11 @@ func (a *app) why(flag, what string) error {
 		if err := a.standing(what); !errors.Is(err, errNotAPlace) {
 			return err
 		}
-		return withHint(fmt.Errorf("%q is %w", what, errNoStory), "`rootbound log --denied` lists what was refused")
+		hint := "`rootbound log --denied` lists what was refused"
+		if near, ok := launch.Nearest(what, symptomNames()); ok {
+			hint = fmt.Sprintf("did you mean `rootbound why %s`? ", near) + hint
+		}
+		return withHint(fmt.Errorf("%q is %w", what, errNoStory), hint)
 	}
 	p := &calllog.Printer{W: a.out, Color: a.color()}
 	for i, s := range stories {

@@ -18,6 +18,9 @@ const recent = 256 << 10
 
 // overview says what runs and what to do next.
 func (a *app) overview(ctx context.Context) error {
+	if _, err := a.logDir(); err != nil {
+		return err
+	}
 	on, failed := a.running(ctx, "")
 	if failed != nil {
 		fmt.Fprintf(a.err, "rootbound: %s\n", printableLines(failed.Error()))

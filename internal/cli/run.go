@@ -813,6 +813,7 @@ func serverName(plan *config.Plan, dir string) string {
 	if strings.Contains(plan.Command.Path, "://") { // an address in the wrong place, which may hold a secret
 		name, _, _ = strings.Cut(name, "?")
 	}
+	name = string([]rune(name)) // as it is kept in files
 	return strings.TrimPrefix(strings.TrimSuffix(filepath.Base(name), ".exe"), "server-")
 }
 

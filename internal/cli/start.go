@@ -153,7 +153,7 @@ func (f *startFault) elsewhere(dir string) string {
 	} else if of := comesWith(launch.ProgramName(f.program)); of != "" {
 		hint = fmt.Sprintf("install %s. Or, ", of)
 	}
-	return hint + fmt.Sprintf("if a terminal finds it, its PATH is another one than that of the client: write the whole path that `%s %s` prints there", find, f.program)
+	return hint + fmt.Sprintf("if a terminal finds it, its PATH is another one than that of the client: write the whole path that `%s %s` prints there", find, printable(f.program))
 }
 
 // script looks at the first line of a program that is a script.

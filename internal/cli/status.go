@@ -31,7 +31,7 @@ it lets pass, and the last one that it refused. Paths of calls are shown as ROOT
   rootbound status --json | jq -r 'select(.paused) | .server'`,
 		Args: usageArgs(cobra.MaximumNArgs(1)), ValidArgsFunction: a.completeGuards,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.status(cmd.Context(), strings.Join(args, ""), asJSON)
+			return a.status(cmd.Context(), nameOf(args), asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON, a guard a line")

@@ -20,6 +20,14 @@ func symptoms() string {
 	return b.String()
 }
 
+func symptomNames() []string {
+	var names []string
+	for _, s := range doctor.Symptoms {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
 // looked is how many of the newest runs are looked at for the last one of each server.
 const looked = 200
 

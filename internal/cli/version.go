@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -70,12 +71,12 @@ func (a *app) versionCommand() *cobra.Command {
 			if info, ok := debug.ReadBuildInfo(); ok {
 				settings = info.Settings
 			}
-			fmt.Fprintf(a.out, "rootbound %s %s/%s %s\n", version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
-			fmt.Fprintln(a.out, origin(settings))
-			if text := untested(runtime.GOOS, runtime.GOARCH); text != "" {
-				fmt.Fprintln(a.out, text)
+			text := fmt.Sprintf("rootbound %s %s/%s %s\n%s\n", version(), runtime.GOOS, runtime.GOARCH, runtime.Version(), origin(settings))
+			if never := untested(runtime.GOOS, runtime.GOARCH); never != "" {
+				text += never + "\n"
 			}
-			return nil
+			_, err := io.WriteString(a.out, text)
+			return err
 		},
 	}
 }

@@ -183,7 +183,7 @@ func (a *app) clientHost(project string) (clientconf.Host, error) {
 	h := clientconf.Host{OS: runtime.GOOS, Env: a.env}
 	var err error
 	if h.Home, err = os.UserHomeDir(); err != nil {
-		return h, fmt.Errorf("finding the home directory: %w", err)
+		return h, withHint(fmt.Errorf("finding the home directory: %w", err), "set that variable of the environment")
 	}
 	if project != "" {
 		h.Project, err = filepath.Abs(project)
