@@ -114,7 +114,7 @@ func (u *UI) guardTold(e approval.Event) {
 	}
 	if e.Now != nil {
 		d.now = e.Now
-		u.hub.set("guard", key, guardValue{e.Now.Server, e.Now.PID, e.Now.Since, e.Now.Paused, e.Now})
+		u.hub.set("guard", key, guardValue{e.Guard.Server, e.Guard.PID, e.Guard.Since, e.Now.Paused, e.Now})
 	}
 }
 
