@@ -233,7 +233,7 @@ func (g *Guard) effective() roots.Set {
 // that was started again. One that is not is told and logged.
 func (g *Guard) Again(m *wire.Message) bool {
 	args, err := pathargs.Find(m.Method(), m.Params(), g.catalog, g.rules.Load().paths)
-	if err == nil && len(pathargs.Judge(args, g.effective(), g.opt.Process).Refused()) == 0 {
+	if err == nil && len(g.judgeArgs(args, g.effective()).Refused()) == 0 {
 		return true
 	}
 	uri := wire.GetString(m.Params(), "uri")

@@ -105,7 +105,7 @@ func (g *Guard) decidedStill(r, c *exchange.Request) (decided []exchange.Note, s
 
 func (g *Guard) judge(ctx context.Context, r *exchange.Request, next exchange.Handler, reply func(exchange.Outcome)) {
 	r = g.fillDefaults(r)
-	args, err := pathargs.Find(r.Msg.Method(), r.Msg.Params(), g.catalog, g.rules.Load().paths)
+	args, err := g.findArgs(r)
 	if err != nil {
 		r.Trail.Add(exchange.Note{Stage: "paths", Denied: true, Code: "arguments", Text: err.Error()})
 		reply(exchange.Refused(r, fmt.Sprintf("Refused by Rootbound (call %s): %v.", r.Trail.ID, err), []byte(`{"reason":"arguments"}`)))

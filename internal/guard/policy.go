@@ -117,7 +117,7 @@ func (g *Guard) policyPaths(r *exchange.Request) (list []policy.Path, refused *p
 		}
 	}
 	if !known && g.contained {
-		args, err := pathargs.Find(r.Msg.Method(), r.Msg.Params(), g.catalog, g.rules.Load().paths)
+		args, err := g.findArgs(r)
 		if err != nil {
 			return nil, &pathargs.Judged{Refusal: pathargs.Unresolvable, Err: err}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/guard"
+	"github.com/rootbound/rootbound/internal/pathargs"
 	"github.com/rootbound/rootbound/internal/wire"
 	"github.com/rootbound/rootbound/roots"
 )
@@ -245,4 +246,15 @@ func TestALongListIsLoggedInPart(t *testing.T) {
 		}
 	}
 	t.Error("the answer is not in the log")
+}
+
+// A subscription on another machine is made again by what its paths are held to, as it was made.
+func TestAgainOnAnotherMachine(t *testing.T) {
+	g := guard.New(guard.Options{Server: "files", Remote: true, Paths: pathargs.Rules{Where: pathargs.Remote, Dirs: []string{"/srv/repo"}}})
+	for uri, want := range map[string]bool{"file:///srv/repo/a": true, "file:///etc/passwd": false} {
+		m := wire.NewRequest([]byte("1"), "resources/subscribe", fmt.Appendf(nil, `{"uri":%q}`, uri))
+		if got := g.Again(m); got != want {
+			t.Errorf("%s is made again: %v", uri, got)
+		}
+	}
 }
