@@ -248,6 +248,20 @@ func TestImportsBeside(t *testing.T) {
 	}
 }
 
+// docs/design.md tells what each room is for, and of none that is not there.
+func TestDesignHasEachRoom(t *testing.T) {
+	var got []string
+	for line := range strings.Lines(read(t, "docs/design.md")) {
+		if cell, _, ok := strings.Cut(strings.TrimPrefix(line, "| `"), "`"); ok && strings.HasPrefix(line, "| `") {
+			got = append(got, cell)
+		}
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(rooms)), got); diff != "" {
+		t.Errorf("the rooms of docs/design.md are others (-arch_test.go +design.md):\n%s", diff)
+	}
+}
+
 func TestEffects(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, f := range p.files {
