@@ -5,10 +5,30 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/roots"
 )
+
+// Where a file system holds up as many calls as may be, those that would wait for them are refused in words.
+func TestLargeFilesDoNotWaitForEver(t *testing.T) {
+	dir := old(t, tree(t, map[string]string{"large": strings.Repeat("x", large+1)}))
+	set := roots.NewSet(resolve(t, dir, roots.ReadOnly))
+	s := newServer(t)
+	s.slots.waits.slot = time.Millisecond
+	s.slots.heldUp.Store(maxHeldUp)
+	for range maxLarge {
+		s.slots.large <- struct{}{}
+	}
+	if got := ask(t, s, request(exchange.Legacy, "tools/call", `{"name":"read_file","arguments":{"path":"large"}}`, set)); !strings.Contains(got, `"A file system does not answer, `) || !strings.Contains(got, `"held_up"`) {
+		t.Errorf("a tool answers %s", got)
+	}
+	uri := quoteJSON(roots.FileURI(filepath.Join(dir, "large")))
+	if got := ask(t, s, request(exchange.Modern, "resources/read", `{"uri":`+uri+`}`, set)); !strings.Contains(got, `"reason":"held_up"`) {
+		t.Errorf("a resource is %s", got)
+	}
+}
 
 // A client that asks for many large files at once, and reads no answer, has only some of them in memory. Small ones and
 // the end of a call that waits are answered meanwhile.

@@ -136,6 +136,9 @@ func trimSeparators(path string) string {
 
 // explain says for the model what went wrong at an absolute path, in the reference server's words where it has some.
 func (c *call) explain(op, path string, err error) error {
+	if errors.As(err, new(refusal)) {
+		return err // it is in such words
+	}
 	code := rootfs.IO
 	var e *rootfs.Error
 	if errors.As(err, &e) {

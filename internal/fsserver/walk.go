@@ -78,21 +78,13 @@ func (c *call) walk(
 	var seen atomic.Int64
 	defer c.report(&seen, "entries seen")()
 	var w walked
-	var refused error
 	_, err := c.at(opScandir, arg, func(start string) error {
 		visit, err := prepare(ctx, start)
-		if err != nil {
-			refused = err
-			return nil
-		}
-		if w, err = c.walkFrom(ctx, start, o, &seen, visit); errors.As(err, new(refusal)) {
-			refused, err = err, nil
+		if err == nil {
+			w, err = c.walkFrom(ctx, start, o, &seen, visit)
 		}
 		return err
 	})
-	if refused != nil {
-		err = refused
-	}
 	if err != nil {
 		return walked{}, err
 	}
