@@ -409,10 +409,11 @@ func (a *app) completeGuards(_ *cobra.Command, args []string, _ string) ([]strin
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	guards, _ := approval.Find(dir)
-	var names []string
+	_, names, _ := approval.Paused(dir) // for resume
 	for _, g := range guards {
 		names = append(names, g.Server)
 	}
+	slices.Sort(names)
 	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
 }
 

@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/rootbound/rootbound/internal/config"
@@ -20,7 +23,7 @@ func (a *app) completeServers(file *string) cobra.CompletionFunc {
 // completeRoots completes the name of a root of the configuration, or a directory; file and server are the values of
 // --config and --server.
 func (a *app) completeRoots(file, server *string) cobra.CompletionFunc {
-	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -34,6 +37,16 @@ func (a *app) completeRoots(file, server *string) cobra.CompletionFunc {
 				names = append(names, d.Name)
 			}
 		}
-		return names, cobra.ShellCompDirectiveFilterDirs
+		return orDirs(names, typed)
 	}
+}
+
+// orDirs completes one of a few words, or where none begins as what is typed, a directory. Both at once is for a shell the directories
+// in the one that the first word names.
+func orDirs(words []string, typed string) ([]string, cobra.ShellCompDirective) {
+	words = slices.DeleteFunc(words, func(w string) bool { return !strings.HasPrefix(w, typed) })
+	if len(words) == 0 {
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp
 }

@@ -109,9 +109,9 @@ keys, or as JSON in the form of clients, with "mcpServers".`,
 		Example: `  mkdir -p ~/.config/rootbound
   rootbound config example toml ~/project > ~/.config/rootbound/rootbound.toml
   rootbound config example json ~/frontend ~/backend`,
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 0 {
-				return []string{"json", "toml"}, cobra.ShellCompDirectiveFilterDirs
+				return orDirs([]string{"json", "toml"}, typed)
 			}
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
