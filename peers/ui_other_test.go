@@ -109,6 +109,9 @@ func TestAGuardOfAnotherVersion(t *testing.T) {
 		if text := p.shown(); strings.Contains(text, "undefined") || strings.Contains(text, "NaN") || strings.Contains(text, "[object") {
 			t.Errorf("%s: it shows %s", language, text)
 		}
+		if gap := eval[float64](p.page, `document.querySelector(".waiting strong").getBoundingClientRect().left - document.querySelector(".waiting input").getBoundingClientRect().right`); gap > 20 {
+			t.Errorf("%s: a short name begins %v pixels behind its box", language, gap)
+		}
 		p.looks("other-question-" + language)
 	}
 	p.press("2")
