@@ -333,6 +333,9 @@ func (r Ran) notification() step {
 		s.facts = append(s.facts, "the client told of a change at "+clock(told.Time))
 	}
 	switch {
+	case r.ours():
+		s.mark = holds
+		s.facts = append(s.facts, "Rootbound serves the files itself, and goes by what holds when a call comes")
 	case passed == nil:
 		s.facts = append(s.facts, "the server was told of none: what holds did not change, or it was not told that lists may change")
 	case passed.Fetched == nil:

@@ -406,7 +406,9 @@ func (s *session) announce(before, after roots.Set) {
 	if s.g.opt.Quiet || s.g.opt.Remote && !s.g.opt.Share || !greeted {
 		return
 	}
-	s.g.note(&calllog.Record{Kind: calllog.ListChanged, Session: s.id(), Method: "notifications/roots/list_changed", From: calllog.Guard, To: calllog.Server})
+	if !s.g.contained { // ours goes by what holds for each request, and never fetches the list
+		s.g.note(&calllog.Record{Kind: calllog.ListChanged, Session: s.id(), Method: "notifications/roots/list_changed", From: calllog.Guard, To: calllog.Server})
+	}
 	changed := exchange.Own(template, "notifications/roots/list_changed", nil)
 	changed.Roots = after
 	s.next.Handle(context.Background(), changed, func(exchange.Outcome) {})
