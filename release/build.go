@@ -88,7 +88,7 @@ func (r *release) build(p platform, dir string) (*program, error) {
 	}
 	// Neither a directory of this machine nor its time gets into the program: -trimpath, no build id, and of the repository
 	// what the go command itself reads of the commit.
-	args := []string{"build", "-mod=readonly", "-trimpath", "-buildvcs=true", "-ldflags=-s -w -buildid= -funcalign=8", "-gcflags=all=-l"}
+	args := []string{"build", "-mod=readonly", "-trimpath", "-buildvcs=true", "-ldflags=-s -w -buildid= -funcalign=4", "-gcflags=all=-l"}
 	for _, packages := range inlined {
 		args = append(args, "-gcflags="+packages+"=")
 	}
