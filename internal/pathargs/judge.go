@@ -158,6 +158,11 @@ type candidate struct {
 // spread makes absolute paths of a text: in every place where a server may begin, with its ".." left to the system and
 // resolved in the text.
 func spread(text string, set roots.Set, server Process) []candidate {
+	if len(text) > maxShaped { // no process can open it but without its "..", and then it is not joined to each root for nothing
+		if text = filepath.Clean(text); len(text) > maxShaped {
+			return nil
+		}
+	}
 	var list []candidate
 	add := func(path string, inRoot bool) {
 		list = append(list, candidate{path, inRoot})

@@ -388,3 +388,36 @@ func FuzzJudge(f *testing.F) {
 		}
 	})
 }
+
+// What is as long as a message may be costs no more for each root, and for each way to read it there is an end.
+func TestLongTexts(t *testing.T) {
+	var dirs []roots.Dir
+	for range 20 {
+		d, err := roots.Resolve(t.TempDir(), roots.ResolveOptions{Access: roots.ReadWrite})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dirs = append(dirs, d)
+	}
+	set := roots.NewSet(dirs...)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := spread(strings.Repeat("a/", 8<<20), set, Process{})
+	runtime.ReadMemStats(&after)
+	if n := (after.TotalAlloc - before.TotalAlloc) >> 20; len(got) != 0 || n > 64 {
+		t.Errorf("a text of 16 MiB is taken for %d paths, in %d MiB", len(got), n)
+	}
+	short := spread(strings.Repeat("a/../", 10_000)+"x", set, Process{})
+	if want := filepath.Join(dirs[0].Path, "x"); len(short) != len(dirs) || short[0].path != want {
+		t.Errorf("what is short without its dots is %d paths, the first %.200q, want %q", len(short), short[0].path, want)
+	}
+
+	r := &reader{seen: make(map[string]bool), room: 20}
+	r.value("%2561/%2561", false)
+	if last := r.list[len(r.list)-1]; last.err != errManyWays {
+		t.Errorf("readings beyond the room for them: %+v", r.list)
+	}
+	if list := readings(Argument{Value: strings.Repeat("a,", maxParts+1), plural: true}, ""); len(list) != 1 || list[0].err != errManyParts {
+		t.Errorf("too many parts are %d readings", len(list))
+	}
+}

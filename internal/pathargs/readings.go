@@ -23,6 +23,8 @@ const (
 	maxRounds = 2 // of percent-decoding
 	// maxReadings is how many ways there may be to read one path: real ones have a handful.
 	maxReadings = 64
+	// maxRead is how many bytes all of them may have together. One reading of the longest message is a quarter of it.
+	maxRead = 256 << 20
 )
 
 var (
@@ -33,12 +35,15 @@ var (
 
 // readings returns every path that a server may make of a's value. The empty ones are left out.
 func readings(a Argument, home string) []reading {
-	r := &reader{home: home, seen: make(map[string]bool)}
+	r := &reader{home: home, seen: make(map[string]bool), room: maxRead}
 	r.value(a.Value, a.uri)
 	if a.plural {
-		parts := strings.FieldsFunc(a.Value, func(c rune) bool { return c == ',' || c == ';' || c == '\n' || c == '\r' })
-		if len(parts) > maxParts {
-			return []reading{{text: a.Value, err: errManyParts}}
+		var parts []string
+		for p := range strings.FieldsFuncSeq(a.Value, func(c rune) bool { return c == ',' || c == ';' || c == '\n' || c == '\r' }) {
+			if len(parts) == maxParts {
+				return []reading{{text: a.Value, err: errManyParts}}
+			}
+			parts = append(parts, p)
 		}
 		if len(parts) > 1 {
 			for _, p := range parts {
@@ -53,6 +58,7 @@ type reader struct {
 	home string
 	list []reading
 	seen map[string]bool
+	room int // how many bytes more the list may have
 }
 
 func (r *reader) add(text, how string, err error) { r.put(reading{text: text, how: how, err: err}) }
@@ -63,6 +69,7 @@ func (r *reader) put(x reading) {
 	}
 	r.seen[x.text] = true
 	r.list = append(r.list, x)
+	r.room -= len(x.text)
 }
 
 func (r *reader) value(s string, uri bool) {
@@ -79,7 +86,7 @@ func (r *reader) value(s string, uri bool) {
 	}
 	// What follows works on all that came before, and on its own results.
 	for i := first; i < len(r.list); i++ {
-		if len(r.list)-first > maxReadings {
+		if len(r.list)-first > maxReadings || r.room < 0 {
 			r.add(s, "", errManyWays)
 			return
 		}
