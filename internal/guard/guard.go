@@ -14,7 +14,8 @@
 //
 // The guard checks what a request says before a server gets it. It stops honest mistakes. A server that means harm can
 // read and write whatever its user can, whatever its requests said, and between the check and the use a link may change;
-// only a confined process is held by the kernel.
+// only a confined process is held by the kernel. What a server lists is kept, as long as its list is: the tools that policy and the
+// paths need, and their schemas.
 package guard
 
 import (

@@ -45,6 +45,7 @@
 //
 // What is checked here is used later by a process that can do as it likes: this stops honest mistakes, not a hostile
 // server. Paths inside free text, inside command lines, behind schemes that a server made up, and paths that a server
-// keeps from one call to the next are not seen. No Unicode normalisation is applied. A path that a link replaces between
+// keeps from one call to the next are not seen. More than 10,000 paths in a request, 256 in a string, or 64 readings of one are
+// refused unread. No Unicode normalisation is applied. A path that a link replaces between
 // the check and the use leads elsewhere.
 package pathargs

@@ -67,7 +67,7 @@ func SetMember(object, value []byte, path ...string) []byte {
 	return replace(object, Span{len(last), len(last)}, add)
 }
 
-// DeleteMember returns object without the member at path; the rest stays as it is.
+// DeleteMember returns object without the member at path, which has one name at least; the rest stays as it is.
 func DeleteMember(object []byte, path ...string) []byte {
 	if len(path) > 1 {
 		s, ok := find(object, path[0])

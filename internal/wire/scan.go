@@ -15,7 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Mode says how strictly a message is read. The envelope and the names are strict in both.
+// Mode says how strictly a message is read. The envelope and the names are strict in both. The zero value is the strict one.
 type Mode uint8
 
 const (
@@ -438,7 +438,8 @@ func (m *Message) Elements(mode Mode) ([]Message, []*Refusal, error) {
 	return msgs, refusals, nil
 }
 
-// Unquote returns the text of a JSON string. Ill-formed parts become U+FFFD.
+// Unquote returns the text of a JSON string as a scan has taken it. Ill-formed parts become U+FFFD. Of what is no such string comes
+// what can be read of it, or an error where that is nothing.
 func Unquote(quoted []byte) (string, error) {
 	if text, ok := plain(quoted); ok {
 		return string(text), nil

@@ -16,7 +16,8 @@ const (
 	maxQueue     = 1 << 10  // messages for which there is room when none waits
 )
 
-// Writer writes messages, whole and in order, from any goroutine. It does not close what it writes to.
+// Writer writes messages, whole and in order, from any goroutine. It does not close what it writes to. A write that hangs holds
+// up what is behind it until what it writes to is closed.
 type Writer struct {
 	write func(m *Message) error
 
@@ -110,7 +111,7 @@ func (w *Writer) Queue(m *Message) error {
 // Done is closed when the writer failed.
 func (w *Writer) Done() <-chan struct{} { return w.done }
 
-// Wait waits until everything was written, or the writer failed.
+// Wait waits until nobody writes any more, or the writer failed: then all is written that was sent, queued or flushed.
 func (w *Writer) Wait() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
