@@ -11,7 +11,8 @@
 // # Limits
 //
 // Only where the protocol has a URI, in a resource, a link to one or a list of them, is it known to be one: paths in text,
-// in structured content and in what a server calls otherwise are not seen.
+// in structured content and in what a server calls otherwise are not seen. Names of members are taken as they are written: a
+// client that reads "URI" as "uri" reads more than was checked.
 //
 // Secrets are found by their shape. One that has none, such as a password, is not found, nor one that was encoded. A finding
 // says nothing about intent, and no finding is no promise: text that talks a model into something is text.
