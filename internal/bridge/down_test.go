@@ -159,6 +159,7 @@ func TestListenRequests(t *testing.T) {
 	}
 	var ctx context.Context
 	ctx, leave = context.WithCancel(t.Context())
+	defer leave()
 	listen(ctx, 101, `{"resourceSubscriptions":["file:///1","file:///2"]}`)
 	if uri := <-unfollowed; uri != "file:///2" {
 		t.Errorf("%s is followed no more", uri)
