@@ -43,6 +43,7 @@ type route struct {
 	mu       sync.Mutex
 	decision way    // what the last trial found
 	trial    *trial // nil while none runs
+	last     *trial // that was begun
 }
 
 var errStopped = errors.New("the server was stopped")
@@ -193,7 +194,7 @@ func (p *server) try(ctx context.Context, r *exchange.Request, reply func(exchan
 	first := t == nil
 	if first {
 		t = &trial{p: p, era: r.Era, rt: rt}
-		rt.trial = t
+		rt.trial, rt.last = t, t
 	}
 	rt.mu.Unlock()
 	t.mu.Lock()
@@ -608,7 +609,11 @@ func (t *trial) stop(w way) {
 // release lets go what waited for the decision, in its order.
 func (t *trial) release(w way) {
 	t.rt.hold.open()
-	t.rt.way.Store(w)
+	t.rt.mu.Lock()
+	if t.rt.last == t { // else a later one knows better
+		t.rt.way.Store(w)
+	}
+	t.rt.mu.Unlock()
 	t.mu.Lock()
 	waiting := t.waiting
 	t.waiting = nil

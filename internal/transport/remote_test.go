@@ -122,3 +122,55 @@ func TestWhatAServerElsewhereSpeaks(t *testing.T) {
 		})
 	}
 }
+
+// What a client did not wait for says nothing of its server, also when it hears of that later than another one of an answer.
+func TestATrialThatNobodyWaitedFor(t *testing.T) {
+	n := 0
+	l := &told{ready: make(chan struct{}), over: make(chan struct{})}
+	l.answer = func(string) (result, failure string, after time.Duration) {
+		if n++; n == 1 {
+			return "", "", 0
+		}
+		return `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{}}`, "", 0
+	}
+	p := NewRemote(func(func()) (Link, error) { return l, nil }, ProcessOptions{})
+	defer p.Close()
+	s := exchange.NewSession(t.Context())
+	request := func(m *wire.Message, reply func(exchange.Outcome)) {
+		p.Handle(s.Context(), &exchange.Request{Msg: m, Era: exchange.Modern, Session: s}, reply)
+	}
+	discover := func(id string, reply func(exchange.Outcome)) {
+		request(wire.NewRequest([]byte(id), "server/discover", []byte(`{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`)), reply)
+	}
+	heard, cancelled := make(chan struct{}), make(chan struct{})
+	discover("1", func(exchange.Outcome) { <-heard })
+	for sent := 0; sent == 0; time.Sleep(time.Millisecond) {
+		l.mu.Lock()
+		sent = len(l.sent)
+		l.mu.Unlock()
+	}
+	go func() {
+		request(wire.NewNotification("notifications/cancelled", []byte(`{"requestId":1}`)), func(exchange.Outcome) {})
+		close(cancelled)
+	}()
+	for p.trying() {
+		time.Sleep(time.Millisecond)
+	}
+	got := make(chan exchange.Outcome, 1)
+	for _, id := range []string{"2", "3"} {
+		discover(id, func(o exchange.Outcome) { got <- o })
+		if o := <-got; o.Msg == nil || o.Msg.Result() == nil {
+			t.Fatalf("request %s got %v", id, o)
+		}
+		for p.routes[exchange.Modern].way.Load() != direct {
+			time.Sleep(time.Millisecond)
+		}
+		if id == "2" {
+			close(heard)
+			<-cancelled
+			if w := p.routes[exchange.Modern].way.Load(); w != direct {
+				t.Fatalf("the way is %d, and was direct", w)
+			}
+		}
+	}
+}
