@@ -189,6 +189,9 @@ func (r Ran) capability() step {
 	case r.Declared == nil:
 		s.mark = unknown
 		s.facts = append(s.facts, "no handshake is in its log")
+	case !*r.Declared && r.elsewhere():
+		s.mark = unknown
+		s.facts = append(s.facts, "it is on another machine, which is told roots only with --share-roots")
 	case !*r.Declared:
 		s.mark = fails
 		s.facts = append(s.facts, "nothing is configured for it, so Rootbound declares none")
@@ -215,6 +218,9 @@ func (r Ran) capability() step {
 
 // ours reports whether Rootbound itself serves the files: there is no server behind it.
 func (r Ran) ours() bool { return slices.Contains(r.Start.Layers, "contained") }
+
+// elsewhere reports whether the server has a URL.
+func (r Ran) elsewhere() bool { return len(r.Start.Command) == 1 && strings.Contains(r.Start.Command[0], "://") }
 
 func (r Ran) pair() step {
 	s := step{name: linkPair, mark: unknown}
@@ -258,6 +264,8 @@ func (r Ran) pair() step {
 		s.mark = fails
 		s.facts = append(s.facts, "the server asked at "+clock(server.Time)+" and got "+answered(server))
 		s.fix = "configure a directory: rootbound config show --origin says what holds"
+	case len(server.Answer.Roots) == 0 && r.elsewhere() && !slices.Contains(r.Start.Layers, "told"):
+		s.facts = append(s.facts, "the server asked at "+clock(server.Time)+" and got an empty list, as it is to")
 	case len(server.Answer.Roots) == 0:
 		s.mark = fails
 		s.facts = append(s.facts, "the server asked at "+clock(server.Time)+" and got an empty list: nothing is both configured and in the client's list")
