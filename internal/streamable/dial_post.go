@@ -58,10 +58,7 @@ func (l *Link) ask(m *wire.Message) *post {
 	l.mu.Lock()
 	l.posts[p.key] = p
 	closed := l.ctx.Err() != nil
-	waits := l.lost && m.Method() != "initialize" && !stateless(m)
-	if waits {
-		l.parked = append(l.parked, p)
-	}
+	waits := l.park(p)
 	l.mu.Unlock()
 	switch {
 	case closed:
@@ -70,6 +67,15 @@ func (l *Link) ask(m *wire.Message) *post {
 		l.spawn(func() { l.run(p) })
 	}
 	return p
+}
+
+// park has p wait while a handshake is said again, and reports whether it does. The caller holds mu.
+func (l *Link) park(p *post) bool {
+	waits := l.lost && p.m.Method() != "initialize" && !stateless(p.m)
+	if waits {
+		l.parked = append(l.parked, p)
+	}
+	return waits
 }
 
 // run sends a request and takes its answer.
@@ -90,9 +96,11 @@ func (l *Link) run(p *post) {
 		}
 	}()
 	l.mu.Lock()
-	s := l.session
+	s, waits := l.session, l.park(p)
 	l.mu.Unlock()
 	switch {
+	case waits: // it was forgotten just now
+		return
 	case stateless(p.m):
 		s = session{}
 	case p.m.Method() == "initialize" && s.old:

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rootbound/rootbound/internal/mcptest"
 	"github.com/rootbound/rootbound/internal/transport"
+	"github.com/rootbound/rootbound/internal/wire"
 )
 
 // site is a server over HTTP that does what a test says, and notes what it got.
@@ -457,6 +458,36 @@ func TestAForgottenSession(t *testing.T) {
 				p.until(func() bool { return len(s.requests(want)) == 1 }, func() string { return fmt.Sprintf("no %s in %q", want, s.requests("")) })
 			}
 		})
+	}
+}
+
+// A request whose turn comes when the session has just been forgotten waits for the next one, and is not sent without a session.
+func TestARequestWhoseSessionIsForgottenBeforeItIsSent(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := Dial(DialOptions{URL: u})
+	defer l.Close()
+	for range maxPosts {
+		l.slots <- struct{}{}
+	}
+	if err := l.Send(wire.NewRequest([]byte("1"), "tools/call", nil)); err != nil {
+		t.Fatal(err)
+	}
+	l.mu.Lock()
+	l.lost = true
+	l.mu.Unlock()
+	<-l.slots
+	for parked := false; !parked && len(s.requests("")) == 0; time.Sleep(time.Millisecond) {
+		l.mu.Lock()
+		parked = len(l.parked) > 0
+		l.mu.Unlock()
+	}
+	if got := s.requests(""); len(got) > 0 {
+		t.Errorf("it was sent: %q", got)
 	}
 }
 
