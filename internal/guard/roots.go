@@ -243,7 +243,10 @@ func (s *session) ask(ctx context.Context, r *exchange.Request, event func(*root
 	switch {
 	case !step.Ask:
 	case !client.CanAsk("roots/list"):
-		s.answer(step.Question, roots.Answer{Err: context.Canceled}, w)
+		s.mu.Lock() // or those whom this wakes, who cannot be asked either, would wake it, and it them, without an end
+		s.waiting = slices.DeleteFunc(s.waiting, func(o *waiter) bool { return o == w })
+		s.mu.Unlock()
+		s.answer(step.Question, roots.Answer{Err: context.Canceled})
 		w.wake(false)
 	default:
 		ask := strconv.Itoa(step.Question)
@@ -279,16 +282,14 @@ func (s *session) waiter(ctx context.Context, r *exchange.Request, event func(*r
 	return w
 }
 
-// answer tells the tracker how a question ended and wakes who waits for it, apart from one.
-func (s *session) answer(question int, a roots.Answer, but *waiter) {
+// answer tells the tracker how a question ended and wakes who waits for it.
+func (s *session) answer(question int, a roots.Answer) {
 	s.event(func(t *roots.Tracker) roots.Step { return t.Answer(s.g.opt.Now(), question, a) })
 	s.mu.Lock()
 	waiting := slices.Clone(s.waiting)
 	s.mu.Unlock()
 	for _, w := range waiting {
-		if w != but {
-			w.wake(errors.Is(a.Err, context.Canceled))
-		}
+		w.wake(errors.Is(a.Err, context.Canceled))
 	}
 }
 
@@ -319,7 +320,7 @@ func (s *session) answered(ctx context.Context, ask string, question int, a exch
 		rec.Outcome, rec.Reason = calllog.Failed, answer.Err.Error()
 	}
 	s.g.note(rec)
-	s.answer(question, answer, nil)
+	s.answer(question, answer)
 }
 
 // parseList reads the result of roots/list.

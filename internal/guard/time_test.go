@@ -79,6 +79,46 @@ func TestAClientThatNeverAnswersIsNotWaitedForTwice(t *testing.T) {
 	})
 }
 
+// gone is a client that can be asked nothing any more: its stream was closed.
+type gone struct{ caller }
+
+func (gone) CanAsk(string) bool { return false }
+
+// Calls whose clients have gone, and which nobody cancelled, go on when the one is cancelled on which they waited for the client's list.
+func TestCallsOfClientsWhoHaveGoneDoNotWaitForEachOther(t *testing.T) {
+	dir, set := resolved(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := exchange.NewSession(t.Context())
+		s.SetClient(exchange.Client{Capabilities: []byte(`{"roots":{}}`)})
+		h := guard.New(guard.Options{Server: "s", Configured: set}).Wrap(echo)
+		drive(t, t.Context(), h, s, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}`)
+		m, err := wire.Scan([]byte(strings.ReplaceAll(readCall, "DIR", dir)), wire.Strict)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		first, cancel := context.WithCancel(t.Context())
+		done := make(chan bool, 4)
+		call := func(ctx context.Context, c exchange.Caller) {
+			h.Handle(ctx, &exchange.Request{Msg: &m, Session: s, Caller: c}, func(o exchange.Outcome) { done <- o.Msg != nil })
+		}
+		call(first, caller{})
+		for range 3 {
+			call(t.Context(), gone{})
+		}
+		cancel()
+		answered := 0
+		for range 4 {
+			if <-done {
+				answered++
+			}
+		}
+		if took := time.Since(begun); answered != 3 || took >= roots.AnswerLimit {
+			t.Errorf("%d calls were answered, after %v", answered, took)
+		}
+	})
+}
+
 // A root that vanishes is refused within two seconds, one that returns is allowed again.
 func TestARootThatVanishesAndReturns(t *testing.T) {
 	dir, _ := resolved(t)
