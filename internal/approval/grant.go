@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -166,8 +167,9 @@ func (s Store) edit(f func([]Grant) []Grant) error {
 		}
 		now := time.Now()
 		all = slices.DeleteFunc(f(all), func(g Grant) bool { return !now.Before(g.Until) })
-		slices.SortFunc(all, func(a, b Grant) int {
-			return cmp.Or(strings.Compare(a.Server, b.Server), a.Since.Compare(b.Since), strings.Compare(a.ID, b.ID))
+		sort.Slice(all, func(i, j int) bool {
+			a, b := &all[i], &all[j]
+			return cmp.Or(strings.Compare(a.Server, b.Server), a.Since.Compare(b.Since), strings.Compare(a.ID, b.ID)) < 0
 		})
 		text, err := json.MarshalIndent(grantFile{all}, "", "  ")
 		if err != nil {
@@ -195,7 +197,7 @@ func (s Store) Add(g Grant) (Grant, error) {
 	err := s.edit(func(all []Grant) []Grant {
 		all = append(all, g)
 		if len(all) > maxGrants {
-			slices.SortFunc(all, func(a, b Grant) int { return a.Since.Compare(b.Since) })
+			sort.Slice(all, func(i, j int) bool { return all[i].Since.Before(all[j].Since) })
 			all = all[len(all)-maxGrants:]
 		}
 		return all

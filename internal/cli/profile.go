@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 
@@ -49,8 +50,10 @@ func (l *learned) profile(c *confinement, set roots.Set) (string, error) {
 	if p.rules, err = l.rules(nil); err != nil {
 		return "", err
 	}
-	seen := slices.SortedFunc(maps.Keys(l.seen), func(a, b sandbox.Access) int {
-		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(string(a.Use), string(b.Use)), strings.Compare(a.Program, b.Program))
+	seen := slices.Collect(maps.Keys(l.seen))
+	sort.Slice(seen, func(i, j int) bool {
+		a, b := &seen[i], &seen[j]
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(string(a.Use), string(b.Use)), strings.Compare(a.Program, b.Program)) < 0
 	})
 	p.excepts = (&confinement{plan: &config.Plan{Files: c.plan.Files}}).excepts(set)
 	p.programs(seen)

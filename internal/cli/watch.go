@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -96,11 +97,9 @@ func (s *screen) questions() (list []waiting) {
 			list = append(list, waiting{q, g.guard})
 		}
 	}
-	slices.SortFunc(list, func(x, y waiting) int {
-		if c := x.Asked.Compare(y.Asked); c != 0 {
-			return c
-		}
-		return strings.Compare(x.ID, y.ID)
+	sort.Slice(list, func(i, j int) bool {
+		x, y := &list[i], &list[j]
+		return cmp.Or(x.Asked.Compare(y.Asked), strings.Compare(x.ID, y.ID)) < 0
 	})
 	return list
 }

@@ -28,7 +28,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
+	"sort"
 	"sync"
 	"time"
 
@@ -102,8 +102,9 @@ func (f File) Entries() ([]Entry, error) {
 		}
 		entries = l.apply(entries, dir)
 	}
-	slices.SortFunc(entries, func(a, b Entry) int {
-		return strings.Compare(a.Name+"\x00"+a.Runs+"\x00"+a.Dir, b.Name+"\x00"+b.Runs+"\x00"+b.Dir)
+	sort.Slice(entries, func(i, j int) bool {
+		a, b := &entries[i], &entries[j]
+		return a.Name+"\x00"+a.Runs+"\x00"+a.Dir < b.Name+"\x00"+b.Runs+"\x00"+b.Dir
 	})
 	return entries, nil
 }
