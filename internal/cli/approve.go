@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -76,7 +77,7 @@ A yes can be good for more, as far as the rule lets it: for this session (--sess
 func (a *app) listQuestionsCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "list", Short: "List what waits for you", Args: usageArgs(cobra.NoArgs),
+		Use: "list", Short: "List what waits for you", Example: "  rootbound approve list\n  rootbound approve list --json | jq -r .id", Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.listQuestions(cmd.Context(), asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON, a question a line")
@@ -85,7 +86,7 @@ func (a *app) listQuestionsCommand() *cobra.Command {
 
 func (a *app) showQuestionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "show ID", Short: "Show all of a question, with all arguments", Args: usageArgs(cobra.ExactArgs(1)), ValidArgsFunction: a.completeQuestions,
+		Use: "show ID", Short: "Show all of a question, with all arguments", Example: "  rootbound approve show c7f3a2", Args: usageArgs(cobra.ExactArgs(1)), ValidArgsFunction: a.completeQuestions,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.showQuestion(cmd.Context(), args[0]) },
 	}
 }
@@ -134,7 +135,7 @@ func (a *app) pauseCommand(paused bool) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return a.pause(cmd.Context(), args, paused) },
 	}
 	if !paused {
-		cmd.Use, cmd.Short, cmd.Long, cmd.Example = "resume [SERVER]", "Let calls go on that `pause` holds", "", ""
+		cmd.Use, cmd.Short, cmd.Long, cmd.Example = "resume [SERVER]", "Let calls go on that `pause` holds", "", "  rootbound approve resume\n  rootbound approve resume filesystem"
 	}
 	return cmd
 }
@@ -209,7 +210,7 @@ func (a *app) atDesks(ctx context.Context) (list []waiting, guards []approval.Gu
 			list = append(list, waiting{q, g})
 		}
 	}
-	slices.SortStableFunc(list, func(x, y waiting) int { return x.Asked.Compare(y.Asked) })
+	sort.SliceStable(list, func(i, j int) bool { return list[i].Asked.Before(list[j].Asked) })
 	return list, guards, errors.Join(errs...)
 }
 
@@ -261,11 +262,7 @@ func (a *app) listQuestions(ctx context.Context, asJSON bool) error {
 	list, guards, failed := a.atDesks(ctx)
 	if asJSON {
 		for _, w := range list {
-			line, err := json.Marshal(w.Question)
-			if err != nil {
-				return err
-			}
-			if _, err := fmt.Fprintln(a.out, unseen.JSON(string(line))); err != nil {
+			if err := a.jsonLine(w.Question); err != nil {
 				return err
 			}
 		}

@@ -5,6 +5,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ import (
 	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/sandbox"
 	"github.com/rootbound/rootbound/internal/transport"
+	"github.com/rootbound/rootbound/internal/unseen"
 )
 
 // The exit codes of every command. `run` otherwise ends with the code of the server. The help of a command that does not
@@ -294,6 +296,15 @@ func usageArgs(f cobra.PositionalArgs) cobra.PositionalArgs {
 		form := strings.TrimSuffix(cmd.UseLine(), " [flags]")
 		return usageError{withHint(err, fmt.Sprintf("write `%s`; see `%s --help`", form, cmd.CommandPath()))}
 	}
+}
+
+// jsonLine prints a value as a line of JSON in which everything can be seen.
+func (a *app) jsonLine(v any) error {
+	line, err := json.Marshal(v)
+	if err == nil {
+		_, err = fmt.Fprintln(a.out, unseen.JSON(string(line)))
+	}
+	return err
 }
 
 // rare hides flags from --help; --help-all shows them.

@@ -49,7 +49,7 @@ func trimNewline(b []byte) []byte { return []byte(strings.TrimRight(string(b), "
 
 func (a *app) configShowCommand() *cobra.Command {
 	var f config.Flags
-	var origin bool
+	var origin, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show [-- COMMAND [ARG…]]",
 		Short: "Print what holds, and from which file and line",
@@ -65,6 +65,12 @@ func (a *app) configShowCommand() *cobra.Command {
 			}
 			rows := [][]string{}
 			for _, r := range plainRows(plan) {
+				if asJSON {
+					if err := a.jsonLine(map[string]string{"key": r.Key, "value": r.Value, "origin": r.Origin}); err != nil {
+						return err
+					}
+					continue
+				}
 				row := []string{r.Key, r.Value}
 				if origin {
 					row = append(row, r.Origin)
@@ -78,6 +84,7 @@ func (a *app) configShowCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&origin, "origin", false, "say where each value comes from")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON, a value a line")
 	cmd.Flags().StringVar(&f.Config, "config", "", "a configuration `FILE` instead of the user's")
 	cmd.Flags().StringVar(&f.Server, "server", "", "the server `NAME` of the file")
 	cmd.RegisterFlagCompletionFunc("server", a.completeServers(&f.Config))

@@ -20,26 +20,29 @@ and the tool as it is defined now; when that changes, it is void. Running guards
   rootbound approve grants revoke g7f3a2
   rootbound approve grants clear filesystem`,
 		Args: onlyCommands,
-		RunE: func(*cobra.Command, []string) error { return a.listGrants() },
+		RunE: func(*cobra.Command, []string) error { return a.listGrants(false) },
 	}
+	var asJSON bool
+	list := &cobra.Command{
+		Use: "list", Short: "List what is granted", Example: "  rootbound approve grants list --json", Args: usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return a.listGrants(asJSON) },
+	}
+	list.Flags().BoolVar(&asJSON, "json", false, "as JSON, a grant a line")
 	cmd.AddCommand(
+		list,
 		&cobra.Command{
-			Use: "list", Short: "List what is granted", Args: usageArgs(cobra.NoArgs),
-			RunE: func(*cobra.Command, []string) error { return a.listGrants() },
-		},
-		&cobra.Command{
-			Use: "revoke GRANT…", Short: "Take grants back", Args: usageArgs(cobra.MinimumNArgs(1)), ValidArgsFunction: a.completeGrants,
+			Use: "revoke GRANT…", Short: "Take grants back", Example: "  rootbound approve grants revoke g7f3a2", Args: usageArgs(cobra.MinimumNArgs(1)), ValidArgsFunction: a.completeGrants,
 			RunE: func(_ *cobra.Command, args []string) error { return a.revokeGrants(args) },
 		},
 		&cobra.Command{
-			Use: "clear [SERVER]", Short: "Take everything back, or all of a server", Args: usageArgs(cobra.MaximumNArgs(1)),
+			Use: "clear [SERVER]", Short: "Take everything back, or all of a server", Example: "  rootbound approve grants clear filesystem", Args: usageArgs(cobra.MaximumNArgs(1)),
 			RunE: func(_ *cobra.Command, args []string) error { return a.clearGrants(args) },
 		},
 	)
 	return cmd
 }
 
-func (a *app) listGrants() error {
+func (a *app) listGrants(asJSON bool) error {
 	s, err := a.grantStore()
 	if err != nil {
 		return err
@@ -50,6 +53,14 @@ func (a *app) listGrants() error {
 	}
 	now := time.Now()
 	list = slices.DeleteFunc(list, func(g approval.Grant) bool { return !now.Before(g.Until) })
+	if asJSON {
+		for _, g := range list {
+			if err := a.jsonLine(g); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	if len(list) == 0 {
 		_, err := fmt.Fprintln(a.out, "Nothing is granted.")
 		return err

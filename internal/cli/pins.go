@@ -56,17 +56,21 @@ func (a *app) pinsCommand() *cobra.Command {
 templates, and what it says of itself. What changes in its words later is logged; what changes in its meaning is held, each
 tool for itself, until you have reviewed and accepted it. A running guard follows.`,
 		Args: onlyCommands,
-		RunE: func(*cobra.Command, []string) error { return a.listPins(file, nil) },
+		RunE: func(*cobra.Command, []string) error { return a.listPins(file, nil, false) },
 	}
 	cmd.PersistentFlags().StringVar(&file, "pins", "", "a `FILE` of pins (default: the one in the state directory)")
+	var asJSON bool
+	list := &cobra.Command{
+		Use:               "list [SERVER]",
+		Short:             "List what is pinned, and what waits for you",
+		Example:           "  rootbound approve pins list filesystem",
+		Args:              usageArgs(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: a.completePins(&file, 1),
+		RunE:              func(_ *cobra.Command, args []string) error { return a.listPins(file, args, asJSON) },
+	}
+	list.Flags().BoolVar(&asJSON, "json", false, "as JSON, a definition a line")
 	cmd.AddCommand(
-		&cobra.Command{
-			Use:               "list [SERVER]",
-			Short:             "List what is pinned, and what waits for you",
-			Args:              usageArgs(cobra.MaximumNArgs(1)),
-			ValidArgsFunction: a.completePins(&file, 1),
-			RunE:              func(_ *cobra.Command, args []string) error { return a.listPins(file, args) },
-		},
+		list,
 		&cobra.Command{
 			Use:   "review [SERVER [NAME…]]",
 			Short: "Show how what is held differs from what is pinned",
@@ -165,7 +169,7 @@ func quotedAll(list []string) []string {
 	return out
 }
 
-func (a *app) listPins(file string, args []string) error {
+func (a *app) listPins(file string, args []string, asJSON bool) error {
 	s, pinned, waiting, err := a.entriesIn(file, args)
 	if err != nil {
 		return err
@@ -188,6 +192,14 @@ func (a *app) listPins(file string, args []string) error {
 			state = "refused, held since"
 		}
 		row(e, state)
+	}
+	if asJSON {
+		for _, e := range slices.Concat(pinned, waiting) {
+			if err := a.jsonLine(map[string]any{"server": e.Server, "runs": e.Runs, "kind": e.Kind, "name": e.Name, "hash": e.Hash(), "since": e.Since, "waits": e.For != "", "refused": e.Refused}); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	if len(rows) == 0 {
 		fmt.Fprintf(a.err, "rootbound: nothing is pinned in %s, and nothing waits\n", s.Pins)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rootbound/rootbound/internal/approval"
-	"github.com/rootbound/rootbound/internal/unseen"
 )
 
 func (a *app) statusCommand() *cobra.Command {
@@ -66,11 +64,7 @@ func (a *app) status(ctx context.Context, server string, asJSON bool) error {
 		if !asJSON {
 			continue
 		}
-		line, err := json.Marshal(n)
-		if err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintln(a.out, unseen.JSON(string(line))); err != nil {
+		if err := a.jsonLine(n); err != nil {
 			return err
 		}
 	}
