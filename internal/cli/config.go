@@ -221,6 +221,8 @@ a list of its own, and those for all do not hold for it any more. A file that is
 		Short: "List the roots, and which is active",
 		Long: `List the roots for all servers, or with --server those of one: name, directory, what may be done there, and the line of the
 file. A star marks the active workspace. With --servers: what each server was told, whatever gave it.`,
+		Example: `  rootbound roots list --server filesystem
+  rootbound roots list --servers`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			if servers {

@@ -61,6 +61,8 @@ func (a *app) allowCommand() *cobra.Command {
 		Long: `Consent that a server has a directory which the client opened and no configuration names. It is needed only where
 nothing is configured and client_roots = "accept" makes the client's list the boundary. Without DIR it is for all that wait;
 with a directory that holds one which waits, for everything in it. A running guard follows.`,
+		Example: `  rootbound roots list --servers
+  rootbound roots allow filesystem ~/project`,
 		Args:              usageArgs(cobra.RangeArgs(1, 2)),
 		ValidArgsFunction: a.completeConsents,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -122,6 +124,7 @@ func (a *app) forgetCommand() *cobra.Command {
 		Short: "Take back what `rootbound roots allow` gave a server",
 		Long: `Take back the consent that a server has a directory, or without DIR all that there is about that server. A running guard
 follows; what the server has read, it has read. Configured directories are not touched: ` + "`rootbound roots remove`" + ` takes them out.`,
+		Example:           "  rootbound roots forget filesystem ~/project",
 		Args:              usageArgs(cobra.RangeArgs(1, 2)),
 		ValidArgsFunction: a.completeConsents,
 		RunE: func(_ *cobra.Command, args []string) error {

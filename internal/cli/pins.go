@@ -56,6 +56,8 @@ func (a *app) pinsCommand() *cobra.Command {
 templates, and what it says of itself. What changes in its words later is logged; what changes in its meaning is held, each
 tool for itself, until you have reviewed and accepted it. A running guard follows.`,
 		Args: onlyCommands,
+		Example: `  rootbound approve pins review
+  rootbound approve pins accept filesystem`,
 		RunE: func(*cobra.Command, []string) error { return a.listPins(file, nil, false) },
 	}
 	cmd.PersistentFlags().StringVar(&file, "pins", "", "a `FILE` of pins (default: the one in the state directory)")
@@ -78,6 +80,7 @@ tool for itself, until you have reviewed and accepted it. A running guard follow
 with "-" were, lines with "+" are, and "!" says what makes a change one of meaning.
 
 Exit codes: 0 nothing waits, 1 error, 2 wrong usage, 3 something waits.`,
+			Example:           "  rootbound approve pins review\n  rootbound approve pins review filesystem read_file",
 			ValidArgsFunction: a.completePins(&file, 0),
 			RunE:              func(_ *cobra.Command, args []string) error { return a.reviewPins(file, args) },
 		},
@@ -99,7 +102,8 @@ Exit codes: 0 nothing waits, 1 error, 2 wrong usage, 3 something waits.`,
 			Short: "Say no to what is held, after it was reviewed",
 			Long: `Say no to what is held of a server, all of it or the tools, prompts and templates that are named. It stays held, and you are
 not asked about it again until the server says something else. ` + "`accept`" + ` takes it all the same, later.`,
-			Args: usageArgs(cobra.MinimumNArgs(1)), ValidArgsFunction: a.completePins(&file, 0),
+			Example: "  rootbound approve pins refuse filesystem read_file",
+			Args:    usageArgs(cobra.MinimumNArgs(1)), ValidArgsFunction: a.completePins(&file, 0),
 			RunE: func(_ *cobra.Command, args []string) error {
 				return a.decidePins(file, args, "refusing", "refused", pin.Store.Refuse)
 			},
@@ -109,7 +113,8 @@ not asked about it again until the server says something else. ` + "`accept`" + 
 			Short: "Forget what is pinned, so that it is pinned anew when it is seen next",
 			Long: `Forget what is pinned of a server, and what waits: all of it, or the tools, prompts and templates that are named. What the
 server says next is pinned as if it were seen for the first time, without a review.`,
-			Args: usageArgs(cobra.MinimumNArgs(1)), ValidArgsFunction: a.completePins(&file, 0),
+			Example: "  rootbound approve pins forget filesystem",
+			Args:    usageArgs(cobra.MinimumNArgs(1)), ValidArgsFunction: a.completePins(&file, 0),
 			RunE: func(_ *cobra.Command, args []string) error { return a.forgetPins(file, args) },
 		},
 	)
