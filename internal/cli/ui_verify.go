@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/clientconf"
 	"github.com/rootbound/rootbound/internal/config"
 	"github.com/rootbound/rootbound/internal/logindex"
@@ -58,7 +59,7 @@ func (a *app) verifiable() []ui.Configured {
 				c.Why = err.Error()
 			}
 		default:
-			c.Command = append([]string{plan.Command.Path}, plan.Command.Args...)
+			c.Command = append([]string{plan.Command.Path}, calllog.RedactArgs(plan.Command.Args)...)
 			if err := plan.Runnable(); err != nil {
 				c.Why = err.Error()
 			}

@@ -220,7 +220,9 @@ func (r Ran) capability() step {
 func (r Ran) ours() bool { return slices.Contains(r.Start.Layers, "contained") }
 
 // elsewhere reports whether the server has a URL.
-func (r Ran) elsewhere() bool { return len(r.Start.Command) == 1 && strings.Contains(r.Start.Command[0], "://") }
+func (r Ran) elsewhere() bool {
+	return len(r.Start.Command) == 1 && strings.Contains(r.Start.Command[0], "://")
+}
 
 func (r Ran) pair() step {
 	s := step{name: linkPair, mark: unknown}

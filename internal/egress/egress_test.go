@@ -349,12 +349,11 @@ func TestALateRefusal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Listen(hosts, func(Attempt) {})
+	p, err := start(&Proxy{hosts: map[Host]bool{}, report: func(Attempt) {}, head: 100 * time.Millisecond}, hosts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	p.head = 100 * time.Millisecond
 	p.lookup = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		time.Sleep(3 * p.head)
 		return nil, errors.New("no names here")

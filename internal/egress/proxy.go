@@ -2,6 +2,7 @@ package egress
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -70,7 +71,7 @@ func start(p *Proxy, hosts []Host) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening for the server's connections: %w", err)
 	}
-	p.listener, p.token, p.public, p.lookup, p.head = l, rand.Text(), public, net.DefaultResolver, headTime
+	p.listener, p.token, p.public, p.lookup, p.head = l, rand.Text(), public, net.DefaultResolver, cmp.Or(p.head, headTime)
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	p.free = make(chan struct{}, maxTunnels)
 	for _, h := range hosts {
