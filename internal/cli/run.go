@@ -237,7 +237,7 @@ func (a *app) run(ctx context.Context, f config.Flags, o runOptions) error {
 		return err
 	}
 	var fault *startFault
-	_, installs := command.Install() // what would fetch a server is not what is started confined
+	_, installs := command.Install()                                                           // what would fetch a server is not what is started confined
 	if filled, err := command.Fill(plan.Roots); err == nil && !(installs && confined != nil) { // else there may be something to fill in later
 		fault = unstartable(filled, dir)
 	}
