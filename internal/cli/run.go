@@ -237,8 +237,9 @@ func (a *app) run(ctx context.Context, f config.Flags, o runOptions) error {
 		return err
 	}
 	var fault *startFault
-	_, installs := command.Install()                                                           // what would fetch a server is not what is started confined
-	if filled, err := command.Fill(plan.Roots); err == nil && !(installs && confined != nil) { // else there may be something to fill in later
+	// What would fetch a server is not what is started confined; and there may be something to fill in later.
+	_, installs := command.Install()
+	if filled, err := command.Fill(plan.Roots); err == nil && !(installs && confined != nil) {
 		fault = unstartable(filled, dir)
 	}
 	if fault != nil && o.learn != nil {

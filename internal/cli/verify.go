@@ -358,8 +358,9 @@ func (a *app) newTested(ctx context.Context, v verifying, workspace string) (*te
 	if err != nil {
 		return nil, fmt.Errorf("finding the working directory: %w", err)
 	}
-	_, installs := plan.Command.Install()                                                        // what would fetch a server is not what is started confined
-	if filled, err := plan.Command.Fill(plan.Roots); err == nil && (!installs || v.unconfined) { // else there may be something to fill in later
+	// What would fetch a server is not what is started confined; and there may be something to fill in later.
+	_, installs := plan.Command.Install()
+	if filled, err := plan.Command.Fill(plan.Roots); err == nil && (!installs || v.unconfined) {
 		if fault := unstartable(filled, cwd); fault != nil {
 			return nil, fault.told()
 		}
