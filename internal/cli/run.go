@@ -236,12 +236,7 @@ func (a *app) run(ctx context.Context, f config.Flags, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	var fault *startFault
-	// What would fetch a server is not what is started confined; and there may be something to fill in later.
-	_, installs := command.Install()
-	if filled, err := command.Fill(plan.Roots); err == nil && !(installs && confined != nil) {
-		fault = unstartable(filled, dir)
-	}
+	fault := faultOf(command, plan.Roots, dir, confined != nil)
 	if fault != nil && o.learn != nil {
 		return r.fail(fault.told())
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/transport"
+	"github.com/rootbound/rootbound/roots"
 )
 
 // startFault says why a server's program cannot be started. As an error it is for the model and for the client's person: with
@@ -52,6 +53,19 @@ func (f *startFault) because(other string) string {
 		return f.why
 	}
 	return fmt.Sprintf(f.why, other)
+}
+
+// faultOf says why a command cannot be started as it is now; nil where nothing is known against it. There may be something to fill in
+// later, and what would fetch a server is not what is started confined.
+func faultOf(c launch.Command, set roots.Set, dir string, confined bool) *startFault {
+	if _, installs := c.Install(); installs && confined {
+		return nil
+	}
+	filled, err := c.Fill(set)
+	if err != nil {
+		return nil
+	}
+	return unstartable(filled, dir)
 }
 
 // unstartable says why the program of a filled command cannot be started in dir; nil where nothing is known against it. What it

@@ -358,12 +358,8 @@ func (a *app) newTested(ctx context.Context, v verifying, workspace string) (*te
 	if err != nil {
 		return nil, fmt.Errorf("finding the working directory: %w", err)
 	}
-	// What would fetch a server is not what is started confined; and there may be something to fill in later.
-	_, installs := plan.Command.Install()
-	if filled, err := plan.Command.Fill(plan.Roots); err == nil && (!installs || v.unconfined) {
-		if fault := unstartable(filled, cwd); fault != nil {
-			return nil, fault.told()
-		}
+	if fault := faultOf(plan.Command, plan.Roots, cwd, !v.unconfined); fault != nil {
+		return nil, fault.told()
 	}
 	t := &tested{
 		command: startable(plan.Command, cwd), words: calllog.RedactArgs(append([]string{plan.Command.Path}, plan.Command.Args...)), // a report is for others
