@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync/atomic"
+	"time"
 
 	"github.com/rootbound/rootbound/internal/wire"
 )
@@ -33,6 +34,24 @@ func Work(f func(ctx context.Context, r *Request) Outcome) Handler {
 		go func() { reply(f(ctx, r)) }()
 		runtime.Gosched() // it begins here and now: to be woken for it, another thread takes longer than most of the work does
 	})
+}
+
+// InOrder runs f, which passes on an answer of the server and may wait for a disk before it does, where that answer was read.
+// It returns when f does, so that what the server says next does not overtake the answer: the word that a list has changed is
+// not to come before the list as it was. A disk that does not answer holds nothing else up, though: after a second it returns
+// all the same.
+func InOrder(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	late := time.NewTimer(time.Second)
+	defer late.Stop()
+	select {
+	case <-done:
+	case <-late.C:
+	}
 }
 
 // Checked holds a handler to its contract: a second reply to a request, or a reply to a notification, is reported and

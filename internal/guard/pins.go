@@ -39,7 +39,7 @@ func (g *Guard) pinsStage(next exchange.Handler) exchange.Handler {
 					reply(o)
 					return
 				}
-				go func() { reply(g.pinned(r, o)) }() // it reads and writes files
+				exchange.InOrder(func() { reply(g.pinned(r, o)) }) // it reads files, and writes them when something is new
 			})
 		case method == exchange.Listen && r.Caller != nil:
 			l := &listener{r}

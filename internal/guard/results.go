@@ -63,7 +63,7 @@ func (g *Guard) checkResult(r *exchange.Request, o exchange.Outcome, reply func(
 		reply(g.judged(r, o, g.results.Check(result)))
 		return
 	}
-	go g.checkURIs(r, o, result, reply)
+	exchange.InOrder(func() { g.checkURIs(r, o, result, reply) })
 }
 
 // checkURIs is checkResult of an answer that names files: it looks at the disk.
