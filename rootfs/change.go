@@ -144,8 +144,18 @@ func (f *FS) move(p target, d directory, name string, info fs.FileInfo, q target
 		}
 	}
 	return f.hold(q, func(to directory, as string) error {
-		return d.rename(name, to, as, q.rest == nil)
+		return rename(d, name, to, as, q.rest == nil)
 	})
+}
+
+// rename waits for the last step of a Replace, which looks at what has the name and then replaces it.
+func rename(d directory, name string, to directory, as string, replace bool) error {
+	unlock, err := lockNames(d, name, to, as)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return d.rename(name, to, as, replace)
 }
 
 // maxScanned is how many entries of a directory are looked at before it is moved.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -142,12 +143,7 @@ func (r *replacement) finish(tmp *os.File, tmpName string, old *os.File, was fs.
 	if err := r.ctx.Err(); err != nil {
 		return nil, err
 	}
-	if old != nil {
-		if now, link, err := r.d.look(r.name); err != nil || link != "" || Version(now) != Version(was) {
-			return nil, Changed
-		}
-	}
-	switch err := r.d.rename(tmpName, r.d, r.name, old != nil); {
+	switch err := r.step(tmpName, was); {
 	case err == nil:
 	case codeOf(err) == Exists && r.o.Must == Absent:
 		return nil, Exists
@@ -161,6 +157,23 @@ func (r *replacement) finish(tmp *os.File, tmpName string, old *os.File, was fs.
 		return nil, err
 	}
 	return renamed{info, r.name}, r.d.sync()
+}
+
+// step renames the new file, if what is there is still the old one. No move of this process comes between. To exchange the
+// two names and look at what came out would keep other processes out, too; but who watches the directory is then told last
+// that the file went away.
+func (r *replacement) step(tmpName string, was fs.FileInfo) error {
+	unlock, err := lockNames(r.d, r.name, r.d, r.name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if was != nil {
+		if now, link, err := r.d.look(r.name); err != nil || link != "" || Version(now) != Version(was) {
+			return Changed
+		}
+	}
+	return r.d.rename(tmpName, r.d, r.name, was != nil)
 }
 
 // open opens the file that is there, if one is and may be, and describes it.
@@ -231,9 +244,23 @@ type foreign struct{ error }
 type nameKey struct {
 	dir  roots.FileID
 	name string
+	step bool // only for the one step that changes what has the name, and the look before it
 }
 
-// turns are the names that are being replaced in this process.
+// keyOf makes one key of names that are one on some file system; elsewhere they wait without need.
+func keyOf(d directory, name string, step bool) (nameKey, error) {
+	info, err := d.info()
+	if err != nil {
+		return nameKey{}, err
+	}
+	return nameKey{identify("", info), strings.ToLower(norm.NFC.String(name)), step}, nil
+}
+
+func (k nameKey) compare(l nameKey) int {
+	return cmp.Or(cmp.Compare(k.dir.Volume, l.dir.Volume), cmp.Compare(k.dir.Index, l.dir.Index), strings.Compare(k.name, l.name))
+}
+
+// turns are the names that are being changed in this process.
 var turns = struct {
 	sync.Mutex
 	of map[nameKey]*turn
@@ -246,12 +273,35 @@ type turn struct {
 
 // lockName waits for the turn to replace what has a name.
 func lockName(ctx context.Context, d directory, name string) (unlock func(), err error) {
-	info, err := d.info()
+	key, err := keyOf(d, name, false)
 	if err != nil {
 		return nil, err
 	}
-	// Names that are one on some file system share a turn; elsewhere they wait without need.
-	key := nameKey{identify("", info), strings.ToLower(norm.NFC.String(name))}
+	return lockKey(ctx, key)
+}
+
+// lockNames waits for the turn to change what has one of two names, which may be the same one. It is had for a moment only.
+func lockNames(d directory, name string, to directory, as string) (unlock func(), err error) {
+	first, err := keyOf(d, name, true)
+	if err != nil {
+		return nil, err
+	}
+	second, err := keyOf(to, as, true)
+	if err != nil {
+		return nil, err
+	}
+	keys := []nameKey{first, second}
+	slices.SortFunc(keys, nameKey.compare) // all take them in one order
+	unlock = func() {}
+	for _, k := range slices.Compact(keys) {
+		one, _ := lockKey(context.Background(), k) // which does not end
+		rest := unlock
+		unlock = func() { one(); rest() }
+	}
+	return unlock, nil
+}
+
+func lockKey(ctx context.Context, key nameKey) (unlock func(), err error) {
 	turns.Lock()
 	t := turns.of[key]
 	if t == nil {

@@ -129,7 +129,7 @@ func put(t, d directory, name, from string, size int64, now time.Time) (id strin
 	if err == nil {
 		defer b.close()
 		if err = writeNew(b, trashFrom, append(strconv.AppendInt(nil, size, 10), "\n"+from...)); err == nil {
-			err = d.rename(name, b, trashItem, false)
+			err = rename(d, name, b, trashItem, false)
 		}
 		if err != nil {
 			b.remove(trashFrom, false)
@@ -377,7 +377,7 @@ func (f *FS) restore(r *root, t directory, id string) (string, error) {
 			}
 			return errLink // now its parent is there
 		}
-		return f.hold(q, func(to directory, as string) error { return b.rename(trashItem, to, as, false) })
+		return f.hold(q, func(to directory, as string) error { return rename(b, trashItem, to, as, false) })
 	})
 	if err != nil {
 		return "", err

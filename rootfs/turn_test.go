@@ -1,0 +1,77 @@
+package rootfs
+
+import (
+	"errors"
+	"maps"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/rootbound/rootbound/roots"
+)
+
+// late is a directory in which something happens just before a file is replaced, after the last look at it.
+type late struct {
+	directory
+	happens func()
+}
+
+func (l late) sub(name string, h how) (directory, error) {
+	d, err := l.directory.sub(name, h)
+	return late{d, l.happens}, err
+}
+
+func (l late) rename(name string, to directory, as string, replace bool) error {
+	if replace {
+		l.happens()
+	}
+	if t, ok := to.(late); ok {
+		to = t.directory
+	}
+	return l.directory.rename(name, to, as, replace)
+}
+
+// Where an edited file is taken away, and another comes to its name, in the moment in which the edit ends, neither is lost.
+func TestReplaceAndWhatComesInItsLastMoment(t *testing.T) {
+	everyOne(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
+		for what, come := range map[string]func(f *FS, deleted string) error{
+			"moved":    func(f *FS, _ string) error { return f.Move("h", "f") },
+			"restored": func(f *FS, deleted string) error { _, err := f.Restore(deleted); return err },
+		} {
+			for _, away := range []func(f *FS) error{
+				func(f *FS) error { return f.Move("f", "g") },
+				func(f *FS) error { _, err := f.Trash("f", TrashOptions{}); return err },
+			} {
+				w := tree(t, map[string]string{"R/f": "theirs", "R/h": "theirs"})
+				f := open(t, Options{}, dir(t, filepath.Join(w, "R"), roots.ReadWrite))
+				deleted, err := f.Trash("f", TrashOptions{})
+				if err == nil {
+					_, err = f.Replace(t.Context(), "f", ReplaceOptions{}, text("old"))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				synctest.Test(t, func(t *testing.T) {
+					done := make(chan error, 1)
+					f.roots[0].directory = late{f.roots[0].directory, func() {
+						go func() { done <- errors.Join(away(f), come(f, deleted)) }()
+						synctest.Wait() // it is done, or waits
+					}}
+					if _, err := f.Replace(t.Context(), "f", ReplaceOptions{}, text("new")); err != nil {
+						t.Error(err)
+					}
+					if err := <-done; err != nil {
+						t.Error(err)
+					}
+				})
+				if got := read(t, f, "f"); got != "theirs" {
+					t.Errorf("what was %s is %q", what, got)
+				}
+				if after := snapshot(t, w); !slices.Contains(slices.Collect(maps.Values(after)), "new") {
+					t.Errorf("the edit of what was then %s is lost: %q", what, after)
+				}
+			}
+		}
+	})
+}
