@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -20,6 +21,8 @@ const (
 	settleMargin = 100 * time.Millisecond
 	// maxListens is how many listen requests may be open: as many as clients that come over HTTP.
 	maxListens = 4096
+	// maxFollowed is how many resources one listen request, or one session of a handshake client, may follow.
+	maxFollowed = 4096
 	// maxEarly is how many notifications are kept for a client whose listen request is not acknowledged yet.
 	maxEarly = 1024
 )
@@ -322,7 +325,7 @@ func visits(r *exchange.Request, o exchange.Outcome) (qs []exchange.Question) {
 	list, _ := wire.Get(o.Msg.Error(), "data", "elicitations")
 	for item := range wire.Items(list) {
 		q := questionDown(exchange.Question{Method: "elicitation/create", Params: item})
-		if !answers(caps, q.Method, q.Params) {
+		if !answers(caps, q.Method, q.Params) || len(qs) == exchange.MaxQuestions {
 			return nil
 		}
 		qs = append(qs, q)
@@ -455,6 +458,8 @@ func (d *Down) logLevel(r *exchange.Request) {
 	}
 }
 
+var tooManyFollowed = fmt.Sprintf("rootbound: more than %d resources cannot be followed at once", maxFollowed)
+
 // listen is a listen request of a client.
 type listen struct {
 	r     *exchange.Request
@@ -484,11 +489,17 @@ func (d *Down) listen(ctx context.Context, r *exchange.Request, reply func(excha
 	var uris []string
 	list, _ := wire.Get(wanted, "resourceSubscriptions")
 	if has, _ := wire.Get(h, "capabilities", "resources", "subscribe"); string(has) == "true" {
+		listed := map[string]bool{}
 		for item := range wire.Items(list) {
-			if uri, err := wire.Unquote(item); err == nil && !slices.Contains(uris, uri) {
+			if uri, err := wire.Unquote(item); err == nil && !listed[uri] {
+				listed[uri] = true
 				uris = append(uris, uri)
 			}
 		}
+	}
+	if len(uris) > maxFollowed {
+		reply(exchange.Fail(r, wire.CodeInvalidParams, tooManyFollowed, nil))
+		return
 	}
 	d.mu.Lock()
 	full := len(d.listens) >= maxListens

@@ -138,11 +138,16 @@ func TestListenRequests(t *testing.T) {
 	if !<-greeted {
 		t.Fatal("the server was not greeted")
 	}
+	refused := ""
 	listen := func(ctx context.Context, id int, notifications string) *hearer {
 		h := &hearer{}
 		down.Handle(ctx, &exchange.Request{
 			Msg: scan(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"subscriptions/listen","params":{"notifications":%s,%s}}`, id, notifications, meta)), Era: exchange.Modern, Caller: h,
-		}, func(exchange.Outcome) {})
+		}, func(o exchange.Outcome) {
+			if o.Msg != nil {
+				refused = wire.GetString(o.Msg.Error(), "message")
+			}
+		})
 		return h
 	}
 	for id := range 100 {
@@ -156,6 +161,14 @@ func TestListenRequests(t *testing.T) {
 	}
 	if answer(); len(late.told) != 1+1024 || late.told[0] != "notifications/subscriptions/acknowledged" {
 		t.Errorf("who was acknowledged late was told %d things", len(late.told))
+	}
+	many := make([]string, 50_000) // of which each is compared with no other
+	for i := range many {
+		many[i] = fmt.Sprintf(`"file:///m/%d"`, i)
+	}
+	listen(t.Context(), 102, `{"resourceSubscriptions":[`+strings.Join(many, ",")+`]}`)
+	if !strings.Contains(refused, "more than 4096 resources") {
+		t.Errorf("who follows too much was told %q", refused)
 	}
 	var ctx context.Context
 	ctx, leave = context.WithCancel(t.Context())

@@ -176,7 +176,7 @@ func inside(o exchange.Outcome) (questions []exchange.Question) {
 	requests, _ := wire.Get(o.Msg.Result(), "inputRequests")
 	for key, v := range wire.Members(requests) {
 		q := exchange.Question{Key: key, Method: wire.GetString(v, "method")}
-		if exchange.CapabilityFor(q.Method) == "" {
+		if exchange.CapabilityFor(q.Method) == "" || len(questions) == exchange.MaxQuestions {
 			return nil
 		}
 		q.Params, _ = wire.Get(v, "params")

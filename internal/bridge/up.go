@@ -418,10 +418,16 @@ func (l *upListener) Ask(_ context.Context, q []exchange.Question, answer func([
 func (u *Up) subscribe(r *exchange.Request, st *upSession, reply func(exchange.Outcome)) {
 	uri := wire.GetString(r.Msg.Params(), "uri")
 	st.mu.Lock()
-	if !slices.Contains(st.uris, uri) {
+	follows := slices.Contains(st.uris, uri)
+	full := !follows && len(st.uris) >= maxFollowed
+	if !follows && !full {
 		st.uris = append(st.uris, uri)
 	}
 	st.mu.Unlock()
+	if full {
+		reply(exchange.Fail(r, wire.CodeInvalidParams, tooManyFollowed, nil))
+		return
+	}
 	u.listen(st, func(honoured []byte, refused *wire.Message) {
 		list, _ := wire.Get(honoured, "resourceSubscriptions")
 		for item := range wire.Items(list) {

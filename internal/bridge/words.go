@@ -78,13 +78,13 @@ func withoutReserved(object []byte) []byte {
 // unreserved returns what else a _meta says, nil for nothing.
 func unreserved(meta []byte) []byte {
 	left := 0
-	for name := range wire.Members(meta) {
+	meta = wire.DeleteMembers(meta, func(name string, _ []byte) bool {
 		if strings.HasPrefix(name, reserved) {
-			meta = wire.DeleteMember(meta, name)
-		} else {
-			left++
+			return true
 		}
-	}
+		left++
+		return false
+	})
 	if left == 0 {
 		return nil
 	}

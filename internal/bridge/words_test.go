@@ -59,3 +59,15 @@ func TestErrorsBecomeWhatThePageSays(t *testing.T) {
 		}
 	}
 }
+
+// A peer may say very much that is reserved: it is looked at once, and this test is over at once.
+func TestVeryManyReservedMembers(t *testing.T) {
+	var b strings.Builder
+	for i := range 100_000 {
+		b.WriteString(`"` + reserved + strconv.Itoa(i) + `":1,`)
+	}
+	got := withoutReserved([]byte(`{"_meta":{` + b.String() + `"mine":2}}`))
+	if string(got) != `{"_meta":{"mine":2}}` {
+		t.Errorf("got %.200s", got)
+	}
+}

@@ -151,6 +151,9 @@ func Refused(r *Request, text string, data []byte) Outcome {
 // Cancelled is the outcome of a request that its client does not wait for any more.
 var Cancelled = Outcome{}
 
+// MaxQuestions is how many questions a server may ask at once: each is looked at by every stage, and put to a person.
+const MaxQuestions = 64
+
 // Interim returns the questions of an outcome by which a stateless server gives its request back, and whether it is one.
 // An outcome without questions, only with a state to come back with, is one too.
 func Interim(r *Request, o Outcome) ([]Question, bool) {

@@ -119,14 +119,12 @@ func heldKeys(held []byte) (keys []string) {
 // withoutRoots takes out of r what its client says of roots to a server directly: they are answered here, and nowhere else.
 func withoutRoots(r *exchange.Request) *exchange.Request {
 	responses := r.Msg.InputResponses()
-	params := r.Msg.Params()
-	for key, v := range wire.Members(responses) {
-		if _, ok := wire.Get(v, "roots"); ok {
-			params = wire.DeleteMember(params, "inputResponses", key)
-		}
-	}
-	if len(params) == len(r.Msg.Params()) {
+	left := wire.DeleteMembers(responses, func(_ string, v []byte) bool {
+		_, ok := wire.Get(v, "roots")
+		return ok
+	})
+	if len(left) == len(responses) {
 		return r
 	}
-	return r.With(r.Msg.WithParams(params))
+	return r.With(r.Msg.WithParams(wire.SetMember(r.Msg.Params(), left, "inputResponses")))
 }

@@ -2,6 +2,7 @@ package modern
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/rootbound/rootbound/internal/exchange"
@@ -109,14 +110,32 @@ func (s *Server) Receive(m *wire.Message, of string) {
 	case wire.Request:
 		s.line.Report("the server sent the request %.60q, which a stateless server must not; it was dropped", m.Method())
 	case wire.Batch:
-		s.line.Report("the server sent a batch, which this revision has not; it was dropped")
+		s.line.Report("the server sent a batch, which this revision has not; it was refused")
+		answers, _, _ := m.Elements(wire.Lenient)
+		for i := range answers {
+			if answers[i].Kind() == wire.Response { // nothing else would come for its request
+				s.Refuse(&wire.Refusal{ID: answers[i].ID(), Kind: wire.Response, Reason: "it came in a batch"})
+			}
+		}
 	}
 }
 
 func (s *Server) response(m *wire.Message) {
-	if p, m := s.line.Answered(m); p != nil {
-		p.Reply(exchange.Outcome{Msg: m})
+	p, m := s.line.Answered(m)
+	if p == nil {
+		return
 	}
+	if m.ResultType() == "input_required" {
+		n := 0
+		requests, _ := wire.Get(m.Result(), "inputRequests")
+		for range wire.Members(requests) {
+			n++
+		}
+		if n > exchange.MaxQuestions {
+			m = wire.NewError(m.ID(), wire.CodeInternal, fmt.Sprintf("rootbound: the server's answer was refused: it asks %d questions, and there may be %d at once", n, exchange.MaxQuestions), nil)
+		}
+	}
+	p.Reply(exchange.Outcome{Msg: m})
 }
 
 // notification goes to the request it belongs to: progress by its token, others by their subscription, else by the stream they

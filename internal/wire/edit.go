@@ -103,6 +103,27 @@ func DeleteMember(object []byte, path ...string) []byte {
 	return replace(object, Span{name.Start, value.End}, nil)
 }
 
+// DeleteMembers returns object without the members for which drop is true; the others stay as they are. A peer may send very many of
+// them: each is looked at once.
+func DeleteMembers(object []byte, drop func(name string, value []byte) bool) []byte {
+	out, dropped := []byte{'{'}, false
+	for n, v := range members(object) {
+		name, _ := Unquote(object[n.Start:n.End])
+		if drop(name, object[v.Start:v.End:v.End]) {
+			dropped = true
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, object[n.Start:v.End]...)
+	}
+	if !dropped {
+		return object
+	}
+	return append(out, '}')
+}
+
 func replace(b []byte, s Span, with []byte) []byte {
 	out := make([]byte, 0, len(b)-(s.End-s.Start)+len(with))
 	out = append(out, b[:s.Start]...)

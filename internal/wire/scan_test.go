@@ -214,6 +214,17 @@ func TestMembers(t *testing.T) {
 	}
 }
 
+func TestDeleteMembers(t *testing.T) {
+	for object, want := range map[string]string{
+		`{}`: `{}`, `{"a":1}`: `{"a":1}`, `{ "a" : 1 , "b":2 }`: `{ "a" : 1 , "b":2 }`, `{"x":1}`: `{}`, `{ "x":1, "a" : [1, 2],"x2":{},"\u0062":"}" }`: `{"a" : [1, 2],"\u0062":"}"}`,
+		`{"\u0078":1,"a":2}`: `{"a":2}`, `[1]`: `[1]`, ``: ``,
+	} {
+		if got := string(DeleteMembers([]byte(object), func(name string, _ []byte) bool { return name[0] == 'x' })); got != want {
+			t.Errorf("DeleteMembers(%s) = %s, want %s", object, got, want)
+		}
+	}
+}
+
 // FuzzScan holds: what is accepted goes on unchanged and reads the same again, after every edit too; nothing panics.
 func FuzzScan(f *testing.F) {
 	for _, s := range []string{

@@ -1,0 +1,44 @@
+package modern
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/wire"
+)
+
+// What a server answers in a way that does not exist is a refusal that its client hears, and not silence.
+func TestAnswersThatAreRefused(t *testing.T) {
+	questions := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `,"q%d":{"method":"roots/list"}`, i)
+		}
+		return `{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{` + b.String()[1:] + `}}}`
+	}
+	for name, tt := range map[string]struct{ answer, want string }{
+		"in a batch":         {`[{"jsonrpc":"2.0","method":"notifications/x"},{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}]`, "it came in a batch"},
+		"many questions":     {questions(exchange.MaxQuestions), `"q63"`},
+		"too many questions": {questions(exchange.MaxQuestions + 1), "it asks 65 questions"},
+		"a flood of them":    {questions(200_000), "it asks 200000 questions"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := NewServer(ServerOptions{})
+			s.Connect(wire.NewWriter(new(bytes.Buffer)))
+			m := wire.NewRequest([]byte("1"), "tools/call", []byte(`{"name":"x"}`))
+			got := ""
+			s.Handle(t.Context(), &exchange.Request{Msg: m, Era: exchange.Modern}, func(o exchange.Outcome) { got = string(o.Msg.Bytes()) })
+			a, err := wire.Scan([]byte(tt.answer), wire.Lenient)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Receive(&a, "")
+			if !strings.Contains(got, tt.want) {
+				t.Errorf("got %.300s, want %s", got, tt.want)
+			}
+		})
+	}
+}
