@@ -32,7 +32,7 @@ func (g *Guard) changed(r *exchange.Request, args []byte) (*subject, error) {
 	c.Trail = exchange.NewTrail(r.Trail.ID, r.Trail.Begun)
 	c = g.fillDefaults(c)
 	args, _ = wire.Get(c.Msg.Params(), "arguments")
-	if t, listed := g.tools.get(wire.GetString(c.Msg.Params(), "name")); listed && t.schema != nil {
+	if t, listed := g.listed(wire.GetString(c.Msg.Params(), "name")); listed && t.schema != nil {
 		switch invalid, unusable := results.Valid(t.schema, args); {
 		case unusable != nil:
 			return nil, fmt.Errorf("checking the arguments against the tool's schema: it cannot be used: %v", unusable)

@@ -95,7 +95,7 @@ type Options struct {
 type Guard struct {
 	opt       Options
 	catalog   *pathargs.Catalog
-	tools     toolList
+	tools     wire.Listed[*listedTool]
 	contained bool  // the server is ours, and judges paths where it opens them
 	means     means // where it goes, if it says so
 

@@ -73,7 +73,7 @@ func (g *Guard) decide(r *exchange.Request) (policy.Call, policy.Decision) {
 	}
 	if c.Effect == policy.Unknown && p.Profile != nil && d.Verdict == policy.Ask {
 		d.Change += "\nthe version of the server in its command: of some versions it is known what their tools do"
-		if _, listed := g.tools.get(c.Tool); !listed {
+		if _, listed := g.listed(c.Tool); !listed {
 			d.Change += "\na client that lists the tools before it calls one: by their definitions it is known what they do"
 		}
 	}
@@ -170,7 +170,7 @@ func (g *Guard) effect(p *Policy, tool string) Effect {
 			return e
 		}
 	}
-	t, listed := g.tools.get(tool)
+	t, listed := g.listed(tool)
 	if !listed {
 		return Effect{}
 	}
@@ -194,8 +194,8 @@ func (g *Guard) heldReadOnly() bool {
 
 // shownReadOnly reports whether the client was told that a tool only reads.
 func (g *Guard) shownReadOnly(tool string) bool {
-	t, _ := g.tools.get(tool)
-	return t.shown
+	t, _ := g.listed(tool)
+	return t.shown.Load()
 }
 
 // clientName is the name that the client gives itself.
@@ -236,13 +236,13 @@ func (g *Guard) Try(tool string, args []byte) (policy.Call, policy.Decision) {
 // Learn takes a result of tools/list from elsewhere than the server.
 func (g *Guard) Learn(result []byte) {
 	g.catalog.Learn("", result)
-	g.listed("", wire.NewResult(exchange.NewID(), result), g.policy.Load())
+	g.learn("", wire.NewResult(exchange.NewID(), result), g.policy.Load())
 }
 
 // Faults are the rules that are for tools and arguments which the server does not have, as far as its tools are known.
 func (g *Guard) Faults() []string {
 	var list []string
-	if tools := g.tools.all(); tools != nil {
+	if tools := g.allTools(); tools != nil {
 		for _, f := range g.policy.Load().Rules.CheckTools(g.opt.Server, tools) {
 			list = append(list, faultText(f))
 		}

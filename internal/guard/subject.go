@@ -51,9 +51,9 @@ func (g *Guard) subject(r *exchange.Request, c policy.Call, d policy.Decision) s
 		s.args = []byte("{}")
 	}
 	s.args = wire.Canonical(s.args)
-	t, _ := g.tools.get(c.Tool)
+	t, _ := g.listed(c.Tool)
 	s.use = approval.Use{
-		Server: g.opt.Server, Runs: g.opt.Approval.Runs, Client: clientName(r), Session: g.sessionOf(r), Definition: t.hash, All: g.tools.digest(),
+		Server: g.opt.Server, Runs: g.opt.Approval.Runs, Client: clientName(r), Session: g.sessionOf(r), Definition: t.hash, All: g.digestOfTools(),
 		Tool: c.Tool, Rule: d.Rule, Roots: policy.Touched(c.Paths), Hosts: hosts(s.args),
 	}
 	switch {
@@ -84,12 +84,11 @@ func digestOf(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// digest is that of all tools that are listed.
-func (l *toolList) digest() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// digestOfTools is that of all tools that are listed.
+func (g *Guard) digestOfTools() string {
+	all, _ := g.tools.All()
 	var parts []string
-	for name, t := range l.old {
+	for name, t := range all {
 		parts = append(parts, name+"\x00"+t.hash)
 	}
 	slices.Sort(parts)

@@ -3,9 +3,10 @@ package guard
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/exchange"
@@ -22,11 +23,11 @@ type listedTool struct {
 	hash        string // of its definition
 	schema      []byte // of its arguments
 	annotations []byte
-	shown       bool // the client was told that it only reads
+	shown       atomic.Bool // the client was told that it only reads
 }
 
 // claims is the effect that the server's annotations claim.
-func (t listedTool) claims() policy.Effect {
+func (t *listedTool) claims() policy.Effect {
 	hint := func(name string, usual bool) bool {
 		v, ok := wire.Get(t.annotations, name)
 		if !ok || string(v) != "true" && string(v) != "false" {
@@ -43,52 +44,24 @@ func (t listedTool) claims() policy.Effect {
 	return policy.Write
 }
 
-// toolList is what the server lists, page by page. It is safe for concurrent use.
-type toolList struct {
-	mu           sync.Mutex
-	old, next    map[string]listedTool
-	whole, begun bool // old is a whole list; next is one from its beginning
+// listed is what the server says of a tool, nothing where it does not list it.
+func (g *Guard) listed(name string) (t *listedTool, listed bool) {
+	if t, listed = g.tools.Get(name); !listed {
+		t = &listedTool{}
+	}
+	return t, listed
 }
 
-// learn takes a page. Done says that with it the list is whole.
-func (l *toolList) learn(cursor string, page map[string]listedTool, more bool) (done bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if cursor == "" || l.next == nil {
-		l.next, l.begun = map[string]listedTool{}, cursor == ""
-	}
-	for name, t := range page {
-		l.next[name] = t
-	}
-	if more {
-		return false
-	}
-	l.old, l.next, l.whole = l.next, nil, l.begun
-	return true
-}
-
-func (l *toolList) get(name string) (listedTool, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if t, ok := l.next[name]; ok {
-		return t, true
-	}
-	t, ok := l.old[name]
-	return t, ok
-}
-
-// all are the tools of the last whole list; nil when there was none.
-func (l *toolList) all() []policy.Tool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.whole {
+// allTools are the tools of a whole list, sorted; nil when there was none.
+func (g *Guard) allTools() []policy.Tool {
+	all, whole := g.tools.All()
+	if !whole {
 		return nil
 	}
 	list := []policy.Tool{}
-	for name, t := range l.old {
-		list = append(list, policy.NewTool(name, t.schema))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		list = append(list, policy.NewTool(name, all[name].schema))
 	}
-	slices.SortFunc(list, func(a, b policy.Tool) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
 
@@ -107,38 +80,38 @@ func (g *Guard) toolsStage(next exchange.Handler) exchange.Handler {
 		cursor := wire.GetString(r.Msg.Params(), "cursor")
 		next.Handle(ctx, r, func(o exchange.Outcome) {
 			if o.Msg != nil && o.Msg.Result() != nil {
-				o.Msg = g.listed(cursor, o.Msg, g.policy.Load())
+				o.Msg = g.learn(cursor, o.Msg, g.policy.Load())
 			}
 			reply(o)
 		})
 	})
 }
 
-// listed learns a page of tools, and returns it as the client is to have it.
-func (g *Guard) listed(cursor string, m *wire.Message, p *Policy) *wire.Message {
+// learn learns a page of tools, and returns it as the client is to have it.
+func (g *Guard) learn(cursor string, m *wire.Message, p *Policy) *wire.Message {
 	items, ok := wire.Get(m.Result(), "tools")
 	if !ok {
 		return m
 	}
-	page := map[string]listedTool{}
+	page := map[string]*listedTool{}
 	for item := range wire.Items(items) {
 		if name := wire.GetString(item, "name"); name != "" {
-			t := listedTool{hash: pin.New(pin.Tool, name, item).Hash()}
+			t := &listedTool{hash: pin.New(pin.Tool, name, item).Hash()}
 			if v, ok := wire.Get(item, "annotations"); ok {
 				t.annotations = append([]byte(nil), v...)
 			}
 			if v, ok := wire.Get(item, "inputSchema"); ok {
 				t.schema = append([]byte(nil), v...)
 			}
-			t.shown = t.annotations != nil && t.claims() == policy.Read
+			t.shown.Store(t.annotations != nil && t.claims() == policy.Read)
 			page[name] = t
 		}
 	}
-	done := g.tools.learn(cursor, page, wire.GetString(m.Result(), "nextCursor") != "")
+	whole := g.tools.Learn(cursor, page, wire.GetString(m.Result(), "nextCursor"))
 	if p.PublishAnnotations || g.opt.Approval.AlwaysAsk && p.Rules != nil {
 		m = g.published(m, items, p, page)
 	}
-	if done {
+	if whole {
 		g.checkTools()
 	}
 	return m
@@ -146,7 +119,7 @@ func (g *Guard) listed(cursor string, m *wire.Message, p *Policy) *wire.Message 
 
 // published is a page of tools as the client is to have it: with the annotations that policy believes, and with the mark of those
 // that it asks for. What the server says in its annotations goes to the log.
-func (g *Guard) published(m *wire.Message, items []byte, p *Policy, page map[string]listedTool) *wire.Message {
+func (g *Guard) published(m *wire.Message, items []byte, p *Policy, page map[string]*listedTool) *wire.Message {
 	out := []byte{'['}
 	changed := false
 	for item := range wire.Items(items) {
@@ -163,8 +136,7 @@ func (g *Guard) published(m *wire.Message, items []byte, p *Policy, page map[str
 					g.noteOnce(codePolicy, fmt.Sprintf("the client is told of the annotations of %q: %s instead of %s", name, want, said))
 					item, changed = wire.SetMember(item, want, "annotations"), true
 				}
-				t.shown = effect == policy.Read && worst == policy.Allow
-				page[name] = t
+				t.shown.Store(effect == policy.Read && worst == policy.Allow)
 			}
 			if g.opt.Approval.AlwaysAsk && worst == policy.Ask {
 				item, changed = wire.SetMember(item, []byte("true"), "_meta", metaInteraction), true
@@ -175,24 +147,10 @@ func (g *Guard) published(m *wire.Message, items []byte, p *Policy, page map[str
 		}
 		out = append(out, item...)
 	}
-	g.tools.show(page)
 	if !changed {
 		return m
 	}
 	return m.WithResult(wire.SetMember(m.Result(), append(out, ']'), "tools"))
-}
-
-// show notes what the client was told of tools that are listed.
-func (l *toolList) show(page map[string]listedTool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for name, t := range page {
-		for _, m := range []map[string]listedTool{l.next, l.old} {
-			if have, ok := m[name]; ok && have.hash == t.hash {
-				m[name] = t
-			}
-		}
-	}
 }
 
 // believed are annotations with what is believed of a tool, where worst is the hardest that can become of a call of it.

@@ -200,6 +200,13 @@ func TestCatalog(t *testing.T) {
 	want("another list", "c")
 	c.Learn("", []byte(`{"error":"no list"}`))
 	want("no list", "c")
+	for range 2 { // two clients at once
+		c.Learn("", []byte(`{"tools":[`+page("a")+`],"nextCursor":"2"}`))
+	}
+	for range 2 {
+		c.Learn("2", []byte(`{"tools":[`+page("c")+`]}`))
+	}
+	want("the last page twice", "a", "c")
 
 	args, err := Find("tools/call", []byte(`{"name":"c","arguments":{"p":"x"}}`), &c, Rules{})
 	if err != nil || len(args) != 1 || args[0].Need != roots.Write {

@@ -12,44 +12,29 @@ import (
 )
 
 // Catalog knows the tools of one server, as it listed them. The zero value knows none. It is safe for concurrent use.
-type Catalog struct {
-	mu   sync.Mutex
-	old  map[string]*tool // of the last whole list
-	next map[string]*tool // of the list that is being fetched, page by page
-}
+type Catalog struct{ tools wire.Listed[*tool] }
 
-// Learn takes a result of tools/list. The cursor is that of the request: without one a new list begins, and what the
-// server does not list any more is forgotten when the list is whole.
+// Learn takes a result of tools/list; the cursor is that of the request.
 func (c *Catalog) Learn(cursor string, result []byte) {
 	list, ok := wire.Get(result, "tools")
 	if !ok {
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if cursor == "" || c.next == nil {
-		c.next = make(map[string]*tool)
-	}
+	page := map[string]*tool{}
 	for t := range wire.Items(list) {
 		if name := wire.GetString(t, "name"); name != "" {
-			c.next[name] = newTool(t)
+			page[name] = newTool(t)
 		}
 	}
-	if wire.GetString(result, "nextCursor") == "" {
-		c.old, c.next = c.next, nil
-	}
+	c.tools.Learn(cursor, page, wire.GetString(result, "nextCursor"))
 }
 
 func (c *Catalog) tool(name string) *tool {
 	if c == nil {
 		return nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if t := c.next[name]; t != nil {
-		return t
-	}
-	return c.old[name]
+	t, _ := c.tools.Get(name)
+	return t
 }
 
 // tool is what a server says about one of its tools.

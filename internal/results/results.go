@@ -3,7 +3,6 @@ package results
 import (
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/rootbound/rootbound/internal/wire"
@@ -117,11 +116,8 @@ type Options struct {
 
 // Checker checks the results of one server. It is safe for concurrent use.
 type Checker struct {
-	opt atomic.Pointer[Options]
-
-	mu   sync.Mutex
-	old  map[string]*schema // by tool, of the last whole list
-	next map[string]*schema // of the list that is being fetched, page by page
+	opt   atomic.Pointer[Options]
+	tools wire.Listed[*schema] // what they say of what they answer
 }
 
 // New makes a checker.

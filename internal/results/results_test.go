@@ -214,6 +214,10 @@ func TestLearn(t *testing.T) {
 			t.Errorf("%s, with both pages: %q", tool, got)
 		}
 	}
+	c.Learn("2", list("b", "integer", "")) // by another client
+	if got := check("a"); !strings.Contains(got, "not what the tool says") {
+		t.Errorf("with the second page again: %q", got)
+	}
 	c.Learn("", list("a", "string", ""))
 	for _, tool := range []string{"a", "b"} {
 		if got := check(tool); got != "" {

@@ -17,42 +17,32 @@ import (
 	"github.com/rootbound/rootbound/internal/wire"
 )
 
-// Learn takes a result of tools/list. The cursor is that of the request: without one a new list begins, and what the
-// server does not list any more is forgotten when the list is whole.
+// Learn takes a result of tools/list; the cursor is that of the request.
 func (c *Checker) Learn(cursor string, list []byte) {
 	tools, ok := wire.Get(list, "tools")
 	if !ok {
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if cursor == "" || c.next == nil {
-		c.next = map[string]*schema{}
-	}
+	page := map[string]*schema{} // nil for a tool that says nothing of what it answers
 	for t := range wire.Items(tools) {
 		name := wire.GetString(t, "name")
-		output, ok := wire.Get(t, "outputSchema")
-		if !ok || name == "" {
+		if name == "" {
 			continue
 		}
-		if have := c.old[name]; have != nil && bytes.Equal(have.text, output) {
-			c.next[name] = have // it was made ready
-			continue
+		page[name] = nil
+		if output, ok := wire.Get(t, "outputSchema"); ok {
+			page[name] = &schema{text: bytes.Clone(output)}
+			if have := c.schema(name); have != nil && bytes.Equal(have.text, output) {
+				page[name] = have // it was made ready
+			}
 		}
-		c.next[name] = &schema{text: bytes.Clone(output)}
 	}
-	if wire.GetString(list, "nextCursor") == "" {
-		c.old, c.next = c.next, nil
-	}
+	c.tools.Learn(cursor, page, wire.GetString(list, "nextCursor"))
 }
 
 func (c *Checker) schema(tool string) *schema {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s := c.next[tool]; s != nil {
-		return s
-	}
-	return c.old[tool]
+	s, _ := c.tools.Get(tool)
+	return s
 }
 
 // Valid says why a value is none of a schema, which may refer to parts of itself and to nothing else. Unusable is why it cannot be
