@@ -189,8 +189,8 @@ func (w *Waiting) watch(leads bool) {
 	w.stop = stop
 	leads = leads && w.item != nil
 	w.desk.mu.Unlock()
-	if leads && w.call.Asked != nil {
-		w.call.Asked(w)
+	if leads {
+		w.ask()
 	}
 }
 
@@ -205,58 +205,50 @@ func (w *Waiting) Answer(a Answer) bool {
 // Later takes the call away from its question, which stays: it was told to come again with the same arguments, and gets the
 // answer then. It reports whether the question was still open.
 func (w *Waiting) Later() bool {
+	next, waited := w.leave(true)
+	next.ask()
+	return waited
+}
+
+// withdraw takes away a call whose client does not wait for it any more.
+func (w *Waiting) withdraw() {
+	next, waited := w.leave(false)
+	if waited {
+		w.call.Answered(Answer{Road: Withdrawn})
+	}
+	next.ask()
+}
+
+// leave takes the call away from its question, and reports whether it waited. Next is the one that is asked about now. Where
+// there is none the question ends, or stays for a call that comes again.
+func (w *Waiting) leave(again bool) (next *Waiting, waited bool) {
 	d := w.desk
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	it := w.item
 	if it == nil {
-		return false
+		return nil, false
 	}
 	w.item = nil
 	if w.stop != nil {
 		w.stop()
 	}
-	if it.lead != w {
+	switch {
+	case it.lead != w:
 		it.behind = slices.DeleteFunc(it.behind, func(o *Waiting) bool { return o == w })
-		d.tell()
-		return true
-	}
-	it.lead = nil
-	if len(it.behind) > 0 {
-		next := it.behind[0]
-		it.behind = it.behind[1:]
-		until := it.Until
-		d.lead(it, next, d.now())
-		it.Until = until
-		if next.call.Asked != nil {
-			go next.call.Asked(next)
-		}
-	}
-	d.tell()
-	return true
-}
-
-// withdraw takes away a call whose client does not wait for it any more.
-func (w *Waiting) withdraw() {
-	d := w.desk
-	d.mu.Lock()
-	it := w.item
-	if it == nil {
-		d.mu.Unlock()
-		return
-	}
-	w.item = nil
-	var next *Waiting
-	if it.lead != w {
-		it.behind = slices.DeleteFunc(it.behind, func(o *Waiting) bool { return o == w })
-	} else {
+	case again && len(it.behind) == 0:
+		it.lead = nil
+	default:
 		next = d.advance(it)
 	}
 	d.tell()
-	d.mu.Unlock()
-	w.call.Answered(Answer{Road: Withdrawn})
-	if next != nil && next.call.Asked != nil {
-		next.call.Asked(next)
+	return next, true
+}
+
+// ask says that it is this call that a person is asked about; of none there is nothing to say.
+func (w *Waiting) ask() {
+	if w != nil && w.call.Asked != nil {
+		w.call.Asked(w)
 	}
 }
 
@@ -320,9 +312,7 @@ func (d *Desk) end(it *item, a Answer, meant func() bool) bool {
 	for _, w := range answered {
 		w.call.Answered(a)
 	}
-	if next != nil && next.call.Asked != nil {
-		next.call.Asked(next)
-	}
+	next.ask()
 	return true
 }
 

@@ -190,6 +190,28 @@ func TestACallComesAgain(t *testing.T) {
 	})
 }
 
+// The call behind one that was told to come again has all of its time: an answer within it counts, and none comes after.
+func TestTheNextCallHasItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, h := NewDesk(DeskOptions{}), listener()
+		var w *Waiting
+		c := h.call("a", "k")
+		c.Asked = func(asked *Waiting) { w = asked }
+		d.Ask(t.Context(), c)
+		d.Ask(t.Context(), h.call("b", "k"))
+		time.Sleep(DefaultWait - time.Second)
+		w.Later()
+		s, _ := d.State()
+		if left := time.Until(s.Questions[0].Until); s.Questions[0].ID != "b" || left != DefaultWait {
+			t.Errorf("%s is asked about, for %v", s.Questions[0].ID, left)
+		}
+		time.Sleep(time.Minute)
+		if err := d.Answer("b", yes, ByTerminal, ""); err != nil || !h.get("b").Allow {
+			t.Errorf("%v: b got %+v", err, h.get("b"))
+		}
+	})
+}
+
 func TestFloodsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, h := NewDesk(DeskOptions{}), listener()

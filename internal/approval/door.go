@@ -73,6 +73,8 @@ type Door struct {
 	visitors map[net.Conn]bool
 	over     bool
 	ended    chan struct{}
+
+	looking sync.Mutex // held from reading what is paused until that holds, or what was read before would hold last
 }
 
 // DoorOptions of a door.
@@ -489,6 +491,8 @@ func readPauses(dir string) (p pauses, err error) {
 
 // look looks whether the guard is paused. With a file that cannot be read it is.
 func (d *Door) look() {
+	d.looking.Lock()
+	defer d.looking.Unlock()
 	p, err := readPauses(d.dir)
 	paused := err != nil || p.of(d.server)
 	was := d.desk.Paused()
