@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -98,8 +97,7 @@ func refusal(ctx context.Context, client *http.Client, server *url.URL) (c chall
 		if err != nil {
 			return challenge{}, false, fmt.Errorf("reaching the server: %w", plain(err))
 		}
-		io.CopyN(io.Discard, resp.Body, 4096)
-		resp.Body.Close()
+		resp.Body.Close() // it may be a stream without an end
 		switch {
 		case resp.StatusCode >= 200 && resp.StatusCode < 300:
 			open = true
@@ -142,7 +140,7 @@ func protection(ctx context.Context, client *http.Client, server *url.URL, c cha
 // covers reports whether a resource is the server, or holds it.
 func covers(text string, server *url.URL) bool {
 	r, err := url.Parse(text)
-	if err != nil || text == "" {
+	if err != nil || text == "" || r.User != nil || r.Fragment != "" {
 		return false
 	}
 	a, b := canonical(r), canonical(server)

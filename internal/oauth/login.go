@@ -126,8 +126,11 @@ func register(ctx context.Context, client *http.Client, a authority, e *Entry, r
 		"response_types": []string{"code"}, "token_endpoint_auth_method": "none",
 		"application_type": "native", // "web", which is what nothing means, may not come back to this machine
 	}
-	if len(a.Auth) > 0 && !slices.Contains(a.Auth, "none") {
-		ask["token_endpoint_auth_method"] = a.Auth[0]
+	if len(a.Auth) > 0 && !slices.Contains(a.Auth, "none") { // of its ways to show a secret, one that we have
+		ask["token_endpoint_auth_method"] = "client_secret_post"
+		if inHeader(a.Auth) {
+			ask["token_endpoint_auth_method"] = "client_secret_basic"
+		}
 	}
 	if e.Scope != "" {
 		ask["scope"] = e.Scope

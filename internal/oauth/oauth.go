@@ -18,6 +18,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -26,7 +27,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -87,15 +87,22 @@ func (e *Entry) take(t *oauth2.Token) error {
 	return nil
 }
 
+// over is why a login has ended. Other errors may pass.
+type over struct{ error }
+
 // refresh gets another token.
 func (e *Entry) refresh(ctx context.Context, client *http.Client) error {
 	if e.Refresh == "" {
-		return errors.New("the authorization server gave nothing to get another token with")
+		return &over{errors.New("the authorization server gave nothing to get another token with")}
 	}
 	t, err := e.config().Exchange(context.WithValue(ctx, oauth2.HTTPClient, client), "",
 		oauth2.SetAuthURLParam("grant_type", "refresh_token"), oauth2.SetAuthURLParam("refresh_token", e.Refresh),
 		oauth2.SetAuthURLParam("resource", e.Resource))
-	if err != nil {
+	var re *oauth2.RetrieveError
+	switch {
+	case errors.As(err, &re) && re.ErrorCode != "" && re.Response.StatusCode < 500 && re.Response.StatusCode != http.StatusTooManyRequests:
+		return &over{plain(err)}
+	case err != nil:
 		return plain(err)
 	}
 	return e.take(t)
@@ -158,7 +165,7 @@ func (s Store) Load(server *url.URL) (*Entry, error) {
 func (s Store) Save(e *Entry) error {
 	u, err := url.Parse(e.Server)
 	if err == nil {
-		err = s.locked(func() error { return s.write(u, e) })
+		err = s.locked(u, func() error { return s.write(u, e) })
 	}
 	if err != nil {
 		return fmt.Errorf("keeping a login: %w", err)
@@ -174,34 +181,54 @@ func (s Store) write(server *url.URL, e *Entry) error {
 	return statefile.Replace(s.path(server), append(text, '\n'))
 }
 
-func (s Store) locked(f func() error) error {
-	return statefile.Locked(filepath.Join(string(s), "lock"), f)
+// locked calls f while no other process changes the login at a server. Each has a lock of its own: an authorization server that does
+// not answer holds up no other login.
+func (s Store) locked(server *url.URL, f func() error) error {
+	return statefile.Locked(strings.TrimSuffix(s.path(server), ".json")+".lock", f)
 }
 
 // Remove forgets the login at a server, and has the authorization server forget it where it offers that. It reports whether there
 // was one.
 func (s Store) Remove(ctx context.Context, server *url.URL) (bool, error) {
-	e, err := s.Load(server)
-	if e == nil && err == nil {
-		return false, nil
-	}
-	if rerr := os.Remove(s.path(server)); rerr != nil {
-		return false, fmt.Errorf("forgetting a login: %w", rerr)
+	var e *Entry
+	was := false
+	err := s.locked(server, func() error { // or who renews it meanwhile keeps it anew
+		var err error
+		if e, err = s.Load(server); e == nil && err == nil {
+			return nil
+		}
+		was = true
+		return os.Remove(s.path(server))
+	})
+	if err != nil {
+		return false, fmt.Errorf("forgetting a login: %w", err)
 	}
 	if e != nil && e.RevokeURL != "" {
-		token := e.Refresh
-		if token == "" {
-			token = e.Access
-		}
-		form := url.Values{"token": {token}, "client_id": {e.ClientID}}
-		if e.ClientSecret != "" {
-			form.Set("client_secret", e.ClientSecret)
-		}
-		if resp, err := newClient().PostForm(e.RevokeURL, form); err == nil {
-			resp.Body.Close()
-		}
+		e.revoke(ctx)
 	}
-	return true, nil
+	return was, nil
+}
+
+// revoke has the authorization server forget a login, as far as it does that.
+func (e *Entry) revoke(ctx context.Context) {
+	form := url.Values{"token": {cmp.Or(e.Refresh, e.Access)}}
+	if !e.InHeader {
+		form.Set("client_id", e.ClientID)
+	}
+	if e.ClientSecret != "" && !e.InHeader {
+		form.Set("client_secret", e.ClientSecret)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.RevokeURL, strings.NewReader(form.Encode()))
+	if err != nil {
+		return
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if e.InHeader {
+		req.SetBasicAuth(url.QueryEscape(e.ClientID), url.QueryEscape(e.ClientSecret))
+	}
+	if resp, err := newClient().Do(req); err == nil {
+		resp.Body.Close()
+	}
 }
 
 // List returns all logins that can be read, by server.
@@ -292,10 +319,4 @@ func decode(r io.Reader, into any) error {
 		return errNone // a web page, for instance
 	}
 	return nil
-}
-
-// unreached reports whether nobody was there to ask.
-func unreached(err error) bool {
-	var op net.Error
-	return errors.As(err, &op)
 }

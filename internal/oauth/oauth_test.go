@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -33,8 +34,12 @@ type world struct {
 	valid    string // the token that the server takes
 	code     string
 	asked    url.Values // at the authorization endpoint
+	kind     string     // of tokens
 	dead     bool       // refresh tokens are not taken
 	got      []url.Values
+	methods  []string            // as which clients were registered
+	renewing func() (status int) // called before a token is renewed; 0 goes on
+	revoked  []*http.Request
 	answer   func(redirect string, q url.Values) string // what the browser comes back with; nil is as it should be
 }
 
@@ -77,21 +82,40 @@ func newWorld(t *testing.T) *world {
 		var ask struct {
 			Redirects []string `json:"redirect_uris"`
 			Type      string   `json:"application_type"`
+			Method    string   `json:"token_endpoint_auth_method"`
 		}
 		if json.NewDecoder(r.Body).Decode(&ask) != nil || ask.Type != "native" || len(ask.Redirects) != 1 || !strings.HasPrefix(ask.Redirects[0], "http://127.0.0.1:") {
 			t.Errorf("registered with %+v", ask)
 		}
+		w.mu.Lock()
+		w.methods = append(w.methods, ask.Method)
+		w.mu.Unlock()
 		rw.WriteHeader(http.StatusCreated)
 		io.WriteString(rw, `{"client_id":"c1"}`)
 	})
 	as.HandleFunc("/token", w.token)
+	as.HandleFunc("/revoke", func(_ http.ResponseWriter, r *http.Request) {
+		r.ParseForm()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.revoked = append(w.revoked, r)
+	})
 	return w
 }
 
 func (w *world) token(rw http.ResponseWriter, r *http.Request) {
+	r.ParseForm()
+	w.mu.Lock()
+	renewing := w.renewing
+	w.mu.Unlock()
+	if renewing != nil && r.PostForm.Get("grant_type") == "refresh_token" {
+		if status := renewing(); status != 0 {
+			rw.WriteHeader(status)
+			return
+		}
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r.ParseForm()
 	w.got = append(w.got, r.PostForm)
 	f := r.PostForm
 	refuse := func() {
@@ -117,7 +141,7 @@ func (w *world) token(rw http.ResponseWriter, r *http.Request) {
 	w.access++
 	w.valid = fmt.Sprint("access-", w.access)
 	rw.Header().Set("Content-Type", "application/json")
-	fmt.Fprintf(rw, `{"access_token":%q,"token_type":"bearer","expires_in":3600,"refresh_token":"refresh-%d","scope":"files:read"}`, w.valid, w.access)
+	fmt.Fprintf(rw, `{"access_token":%q,"token_type":%q,"expires_in":3600,"refresh_token":"refresh-%d","scope":"files:read"}`, w.valid, cmp.Or(w.kind, "bearer"), w.access)
 }
 
 func (w *world) server() *url.URL {
@@ -233,7 +257,6 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// A token that one process refreshed is taken by the others; none is refreshed twice.
 // A server that greets everybody may still want to know who asks for what comes then, and says there, or where documents are, how.
 func TestLoginWhereEverybodyIsGreeted(t *testing.T) {
 	for scope, open := range map[string]string{"files:read files:write offline_access": "initialize", "all offline_access": "jsonrpc"} {
@@ -257,6 +280,7 @@ func TestLoginWhereEverybodyIsGreeted(t *testing.T) {
 	}
 }
 
+// A token that one process refreshed is taken by the others; none is refreshed twice.
 func TestOneRefreshesForAll(t *testing.T) {
 	w := newWorld(t)
 	e, err := w.login(LoginOptions{})
@@ -335,6 +359,24 @@ func TestLoginsThatAreRefused(t *testing.T) {
 				return r + "?code=hunter2&iss=" + url.QueryEscape(w.as.URL+"/tenant") + "&state=" + q.Get("state")
 			}
 		}, "invalid_grant"},
+		"another code behind a door": {func(w *world) {
+			w.resource["resource"] = strings.Replace(w.mcp.URL, "http://", "http://bank.example@", 1) + "/mcp"
+		}, "another server"},
+		"documents elsewhere": {func(w *world) {
+			elsewhere := httptest.NewServer(w.as.Config.Handler)
+			w.t.Cleanup(elsewhere.Close)
+			w.as.Config.Handler = http.RedirectHandler(elsewhere.URL+"/.well-known/oauth-authorization-server/tenant", http.StatusFound)
+		}, "sends us on to another place"},
+		"a document without an end": {func(w *world) {
+			w.as.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				for r.Context().Err() == nil {
+					if _, err := io.WriteString(rw, strings.Repeat(" ", 1<<16)); err != nil {
+						return
+					}
+				}
+			})
+		}, "too long"},
+		"another kind of token": {func(w *world) { w.kind = "DPoP" }, "no bearer token"},
 		"open": {func(w *world) {
 			w.valid = ""
 			w.mcp.Config.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
@@ -397,6 +439,134 @@ func TestDamagedLogins(t *testing.T) {
 		_, err := store.Tokens(u, "").Token(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "damaged") || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// stored is a login of w in a directory, and what reads it there.
+func (w *world) stored(store Store) *Tokens {
+	w.t.Helper()
+	e, err := w.login(LoginOptions{})
+	if err == nil {
+		err = store.Save(e)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return store.Tokens(w.server(), "rootbound login X")
+}
+
+// Whoever wanted the token may go while it is renewed. The old one is used up then, and the new one must not be lost.
+func TestNobodyWaitsForATokenThatIsRenewed(t *testing.T) {
+	w := newWorld(t)
+	tokens := w.stored(Store(t.TempDir()))
+	ctx, cancel := context.WithCancel(t.Context())
+	w.mu.Lock()
+	w.renewing = func() int { cancel(); return 0 }
+	w.mu.Unlock()
+	tokens.Refused(ctx, 401, nil, "access-1")
+	w.mu.Lock()
+	w.renewing = nil
+	w.mu.Unlock()
+	if got, err := tokens.store.Tokens(w.server(), "").Token(t.Context()); got != "access-2" || err != nil {
+		t.Errorf("token %q, %v", got, err)
+	}
+}
+
+// An authorization server that does not answer holds up the logins at no other.
+func TestALoginThatHangsHoldsUpNoOther(t *testing.T) {
+	store := Store(t.TempDir())
+	one, other := newWorld(t), newWorld(t)
+	hanging, tokens := one.stored(store), other.stored(store)
+	asked, answer := make(chan bool), make(chan bool)
+	one.mu.Lock()
+	one.renewing = func() int { close(asked); <-answer; return 0 }
+	one.mu.Unlock()
+	done := make(chan error)
+	go func() { done <- hanging.Refused(t.Context(), 401, nil, "access-1") }()
+	<-asked
+	if err := tokens.Refused(t.Context(), 401, nil, "access-1"); err != nil {
+		t.Error(err)
+	}
+	close(answer)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// A login that is forgotten while another guard renews it stays forgotten.
+func TestForgottenWhileItIsRenewed(t *testing.T) {
+	w := newWorld(t)
+	w.metadata["revocation_endpoint"] = w.as.URL + "/revoke"
+	store := Store(t.TempDir())
+	tokens := w.stored(store)
+	asked, answer := make(chan bool), make(chan bool)
+	w.mu.Lock()
+	w.renewing = func() int { close(asked); <-answer; return 0 }
+	w.mu.Unlock()
+	var wg sync.WaitGroup
+	wg.Go(func() { tokens.Refused(t.Context(), 401, nil, "access-1") })
+	<-asked
+	wg.Go(func() {
+		if was, err := store.Remove(t.Context(), w.server()); !was || err != nil {
+			t.Errorf("removed %v, %v", was, err)
+		}
+	})
+	close(answer)
+	wg.Wait()
+	if e, err := store.Load(w.server()); e != nil || err != nil {
+		t.Errorf("there is %+v, %v", e, err)
+	}
+	if len(w.revoked) != 1 || w.revoked[0].PostForm.Get("token") != "refresh-2" || w.revoked[0].PostForm.Get("client_id") != "c1" {
+		t.Errorf("revoked %+v", w.revoked)
+	}
+}
+
+// A failure of the authorization server that may pass is no end of the login, and a token that has not ended is used meanwhile.
+func TestAnAuthorizationServerThatFails(t *testing.T) {
+	w := newWorld(t)
+	tokens := w.stored(Store(t.TempDir()))
+	for _, status := range []int{http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusForbidden} {
+		w.mu.Lock()
+		w.renewing = func() int { return status }
+		w.mu.Unlock()
+		err := tokens.Refused(t.Context(), 401, nil, "access-1")
+		if err == nil || strings.Contains(err.Error(), "has ended") || !strings.Contains(err.Error(), fmt.Sprint(status)) || !strings.Contains(err.Error(), "`rootbound login X`") {
+			t.Errorf("got %v", err)
+		}
+	}
+	tokens.now = func() time.Time { return time.Now().Add(time.Hour - margin/2) }
+	if got, err := tokens.Token(t.Context()); got != "access-1" || err != nil {
+		t.Errorf("token %q, %v", got, err)
+	}
+	tokens.now = func() time.Time { return time.Now().Add(2 * time.Hour) }
+	if got, err := tokens.Token(t.Context()); got != "" || err == nil {
+		t.Errorf("token %q, %v", got, err)
+	}
+}
+
+// What a server calls a scope is no part of a command that somebody may copy.
+func TestScopesThatAreNone(t *testing.T) {
+	tokens := Store(t.TempDir()).Tokens(new(url.URL), "rootbound login X")
+	for scope, want := range map[string]string{
+		"files:read https://h/a.b_c-d+e*": "`rootbound login X --scope \"files:read https://h/a.b_c-d+e*\"`", "": "`rootbound login X --scope SCOPE`",
+		"$(touch /tmp/x)": "`rootbound login X --scope SCOPE`", "a`id`": "`rootbound login X --scope SCOPE`", "a'b": "`rootbound login X --scope SCOPE`", "%PATH%": "`rootbound login X --scope SCOPE`",
+	} {
+		if err := tokens.Refused(t.Context(), 403, []string{`Bearer scope="` + scope + `"`}, "x"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v", scope, err)
+		}
+	}
+}
+
+// There are authorization servers that name ways first that we have not.
+func TestHowAClientIsRegistered(t *testing.T) {
+	for want, offered := range map[string][]string{
+		"client_secret_basic": {"private_key_jwt", "client_secret_post", "client_secret_basic"}, "client_secret_post": {"tls_client_auth", "client_secret_post"}, "none": {"private_key_jwt", "none"},
+	} {
+		w := newWorld(t)
+		w.metadata["token_endpoint_auth_methods_supported"] = offered
+		if _, err := w.login(LoginOptions{}); err != nil || len(w.methods) != 1 || w.methods[0] != want {
+			t.Errorf("%q: registered %q, %v", offered, w.methods, err)
 		}
 	}
 }

@@ -2,9 +2,11 @@ package oauth
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 )
@@ -43,7 +45,8 @@ func (t *Tokens) Token(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	if t.entry.stale(t.now()) && t.entry.Refresh != "" {
-		if err := t.renew(ctx, t.entry.Access); err != nil {
+		// One that is about to end is good until then.
+		if err := t.renew(ctx, t.entry.Access); err != nil && (t.entry == nil || !t.now().Before(t.entry.Expiry)) {
 			return "", err
 		}
 	}
@@ -52,7 +55,8 @@ func (t *Tokens) Token(ctx context.Context) (string, error) {
 
 // renew replaces a token that is not taken any more, unless somebody did already. The caller holds mu.
 func (t *Tokens) renew(ctx context.Context, old string) error {
-	return t.store.locked(func() error {
+	ctx = context.WithoutCancel(ctx) // there is one token for the old one: it is taken also when nobody waits for it any more
+	return t.store.locked(t.server, func() error {
 		e, err := t.store.Load(t.server)
 		if err != nil {
 			return err
@@ -65,10 +69,10 @@ func (t *Tokens) renew(ctx context.Context, old string) error {
 			return nil
 		}
 		if err := e.refresh(ctx, t.client); err != nil {
-			if unreached(err) {
-				return fmt.Errorf("getting another token: %w", err)
+			if errors.As(err, new(*over)) {
+				return fmt.Errorf("the login has ended (%w): `%s` logs in again", err, t.how)
 			}
-			return fmt.Errorf("the login has ended (%w): `%s` logs in again", err, t.how)
+			return fmt.Errorf("getting another token: %w (where that stays so, `%s` logs in again)", err, t.how)
 		}
 		if err := t.store.write(t.server, e); err != nil { // the old one may be of no use any more
 			return fmt.Errorf("keeping a login: %w", err)
@@ -80,12 +84,23 @@ func (t *Tokens) renew(ctx context.Context, old string) error {
 // Refused takes it that the server refused a token, or that there was none. Without an error there is another one.
 func (t *Tokens) Refused(ctx context.Context, status int, values []string, token string) error {
 	if status == http.StatusForbidden {
-		if c := parseChallenge(values); c.scope != "" {
-			return fmt.Errorf("the server wants more than the login allows: `%s --scope %q` asks for it", t.how, c.scope)
+		c := parseChallenge(values)
+		switch {
+		case c.scope == "":
+			return fmt.Errorf("the server wants more than the login allows: `%s --scope SCOPE` asks for it", t.how)
+		case !harmless(c.scope):
+			return fmt.Errorf("the server wants more than the login allows, %.200q: `%s --scope SCOPE` asks for it", c.scope, t.how)
 		}
-		return fmt.Errorf("the server wants more than the login allows: `%s --scope SCOPE` asks for it", t.how)
+		return fmt.Errorf("the server wants more than the login allows: `%s --scope \"%s\"` asks for it", t.how, c.scope)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.renew(ctx, token)
+}
+
+// harmless reports whether a scope of the server may stand in a command that somebody copies: no shell reads it as more than text.
+func harmless(scope string) bool {
+	return !strings.ContainsFunc(scope, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune(" :/._-+*", r))
+	})
 }
