@@ -45,6 +45,7 @@ type history struct {
 type checked struct {
 	size   int64
 	stamp  time.Time
+	whole  bool // it was read from its start as it is now
 	chain  chain
 	proven calllog.Proven
 }
@@ -382,10 +383,11 @@ func (u *UI) verifyFile(ctx context.Context, name string, all bool) (chain, bool
 		return chain{File: name, Error: err.Error()}, true, nil
 	}
 	was := h.checked[name]
-	if was != nil && was.size == info.Size() && was.stamp.Equal(info.ModTime()) && was.chain.State != calllog.Running.String() {
+	if was != nil && was.size == info.Size() && was.stamp.Equal(info.ModTime()) && was.chain.State != calllog.Running.String() && (was.whole || !all) {
 		return was.chain, true, nil
 	}
-	if was == nil || all {
+	whole := was == nil || all
+	if whole {
 		was = &checked{}
 	}
 	report, err := was.proven.Verify(path)
@@ -399,7 +401,7 @@ func (u *UI) verifyFile(ctx context.Context, name string, all bool) (chain, bool
 	if h.checked == nil || len(h.checked) > 10_000 {
 		h.checked = map[string]*checked{}
 	}
-	was.size, was.stamp, was.chain = info.Size(), info.ModTime(), c
+	was.size, was.stamp, was.whole, was.chain = info.Size(), info.ModTime(), whole, c
 	h.checked[name] = was
 	return c, true, nil
 }
