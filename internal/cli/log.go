@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/config"
@@ -22,7 +23,6 @@ import (
 	"github.com/rootbound/rootbound/internal/launch"
 )
 
-// logDir is where the log is when nothing says where.
 // logDir is the usual directory of the log; what else is kept is beside it.
 func (a *app) logDir() (string, error) {
 	dir, err := calllog.DefaultDir(a.env, runtime.GOOS)
@@ -153,6 +153,9 @@ func (a *app) showLog(ctx context.Context, o logOptions) error {
 		return err
 	}
 	p := &calllog.Printer{W: a.out, Color: a.color()}
+	if columns := a.columns(); !o.json && columns > 0 {
+		p.W = folded{a.out, columns, min(subjectAt, columns/4)}
+	}
 	var entries iter.Seq2[calllog.Entry, error]
 	if o.follow {
 		entries = calllog.Follow(ctx, dir, filter)
@@ -224,6 +227,52 @@ func readLog(dir, flag string, f calllog.Filter) iter.Seq2[calllog.Entry, error]
 			}
 		}
 	}
+}
+
+// subjectAt is the column of a line of the log behind time, word and server.
+const subjectAt = 35
+
+// storyAt is the column in which a story tells, behind its labels.
+const storyAt = 12
+
+// folded writes lines to a terminal with so many columns: what does not fit in one goes on in others, which are set in.
+type folded struct {
+	w              io.Writer
+	columns, setIn int
+}
+
+// Write implements io.Writer for whole lines.
+func (f folded) Write(b []byte) (int, error) {
+	var out strings.Builder
+	for line := range strings.Lines(string(b)) {
+		text, end := strings.CutSuffix(line, "\n")
+		for i, part := range foldLine(text, f.columns, max(1, f.columns-f.setIn)) {
+			if i > 0 {
+				out.WriteString("\n" + strings.Repeat(" ", f.setIn))
+			}
+			out.WriteString(strings.TrimRight(part, " "))
+		}
+		if end {
+			out.WriteString("\n")
+		}
+	}
+	if _, err := io.WriteString(f.w, out.String()); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// columns is how wide out is when it is a terminal, and else 0.
+func (a *app) columns() int {
+	f, ok := a.out.(*os.File)
+	if !ok {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
 }
 
 // color reports whether out is a terminal that wants colour.
@@ -343,6 +392,9 @@ func (a *app) why(flag, what string) error {
 		return withHint(fmt.Errorf("%q is %w", what, errNoStory), hint)
 	}
 	p := &calllog.Printer{W: a.out, Color: a.color()}
+	if columns := a.columns(); columns > 0 {
+		p.W = folded{a.out, columns, min(storyAt, columns/4)}
+	}
 	for i, s := range stories {
 		if i > 0 {
 			io.WriteString(a.out, "\n")

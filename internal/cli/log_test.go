@@ -51,3 +51,24 @@ func TestSince(t *testing.T) {
 		}
 	}
 }
+
+// TestFolded: on a terminal nothing is cut off, and what does not fit in a line is set in below it.
+func TestFolded(t *testing.T) {
+	for _, tt := range []struct{ name, text, want string }{
+		{"it fits", "21:20:33  deny\n", "21:20:33  deny\n"},
+		{"behind a blank", "21:20:33  deny  read /etc/passwd [a53a0b]\n", "21:20:33  deny  read\n    /etc/passwd\n    [a53a0b]\n"},
+		{"within a word", "/a/path/that/is/long/and/has/no/blank\n", "/a/path/that/is/long/\n    and/has/no/blank\n"},
+		{"a colour has no width", "\x1b[31mdeny\x1b[0m  read /etc/passwd \x1b[2m[a53a0b]\x1b[0m\n", "\x1b[31mdeny\x1b[0m  read\n    /etc/passwd\n    \x1b[2m[a53a0b]\x1b[0m\n"},
+		{"wide characters", "世界时钟世界时钟世界时钟\n", "世界时钟世界时钟世界\n    时钟\n"},
+		{"several lines", "a\n\nb", "a\n\nb"},
+	} {
+		var b strings.Builder
+		n, err := folded{&b, 21, 4}.Write([]byte(tt.text))
+		if err != nil || n != len(tt.text) {
+			t.Errorf("%s: %d bytes were written, %v", tt.name, n, err)
+		}
+		if got := b.String(); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}

@@ -372,26 +372,39 @@ func (s *screen) line(text string) string {
 	return text
 }
 
-// wrap cuts a line into such that fit: behind a blank where there is one not far away, and else within a word.
+// wrap cuts a line into such that fit.
 func (s *screen) wrap(text string) []string {
-	if s.width <= 0 || runewidth.StringWidth(text) <= s.width {
+	if s.width <= 0 {
 		return []string{text}
 	}
+	return foldLine(text, s.width, s.width)
+}
+
+// foldLine cuts a line into one that is so wide at most, and such that are as wide as more: behind a blank where there is one not far
+// away, and else within a word. What colours it has no width.
+func foldLine(text string, most, more int) []string {
 	var parts []string
-	begin, blank, width := 0, 0, 0 // where the part begins, and what is behind its last blank; how wide it is
+	begin, blank, width, since := 0, 0, 0, 0 // where the part begins, and what is behind its last blank; how wide it is, and since then
+	color := false
 	for i, r := range text {
 		n := runewidth.RuneWidth(r)
-		if width+n > s.width && i > begin {
+		if color = color || r == '\x1b'; color {
+			n, color = 0, r != 'm'
+		}
+		if width+n > most && i > begin {
 			end := i
 			if blank > begin+(i-begin)/2 && r != ' ' {
 				end = blank
+			} else {
+				since = 0
 			}
 			parts = append(parts, text[begin:end])
-			begin, width = end, runewidth.StringWidth(text[end:i])
+			begin, width, most = end, since, more
 		}
 		width += n
+		since += n
 		if r == ' ' {
-			blank = i + 1
+			blank, since = i+1, 0
 		}
 	}
 	return append(parts, text[begin:])
