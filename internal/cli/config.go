@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +79,7 @@ func (a *app) configShowCommand() *cobra.Command {
 				rows = append(rows, row)
 			}
 			for _, n := range plan.Notes {
-				fmt.Fprintf(a.err, "rootbound: %s\n", n)
+				fmt.Fprintf(a.err, "rootbound: %s\n", printable(n))
 			}
 			return table(a.out, rows)
 		},
@@ -151,15 +152,16 @@ keys, or as JSON in the form of clients, with "mcpServers".`,
 	}
 }
 
-// table prints rows in columns that line up, also with wide characters.
+// table prints rows in columns that line up, also with wide characters, and as what a terminal shows and does not obey.
 func table(w io.Writer, rows [][]string) error {
 	var widths []int
 	for _, row := range rows {
-		for i, c := range row {
+		for i := range row {
+			row[i] = printable(row[i])
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], runewidth.StringWidth(c))
+			widths[i] = max(widths[i], runewidth.StringWidth(row[i]))
 		}
 	}
 	for _, row := range rows {
@@ -190,7 +192,7 @@ follow a saved change. What a client opened and no file names is for allow and f
   rootbound roots use docs
   rootbound roots list --servers`,
 		Args: onlyCommands,
-		RunE: func(*cobra.Command, []string) error { return a.listRoots(file, server) },
+		RunE: func(*cobra.Command, []string) error { return a.listRoots(file, server, false) },
 	}
 	cmd.PersistentFlags().StringVar(&file, "config", "", "the configuration `FILE` (default: the user's)")
 	cmd.PersistentFlags().StringVar(&server, "server", "", "the roots of the server `NAME` (default: those for all)")
@@ -215,23 +217,25 @@ a list of its own, and those for all do not hold for it any more. A file that is
 	add.RegisterFlagCompletionFunc("access", cobra.FixedCompletions([]string{"rw", "ro", "no-delete"}, cobra.ShellCompDirectiveNoFileComp))
 	add.Flags().BoolVar(&pin, "pin", false, "keep it whatever the client's list says")
 	set := a.setCommand(&file, &server)
-	var servers bool
+	var servers, asJSON bool
 	list := &cobra.Command{
 		Use:   "list",
 		Short: "List the roots, and which is active",
 		Long: `List the roots for all servers, or with --server those of one: name, directory, what may be done there, and the line of the
 file. A star marks the active workspace. With --servers: what each server was told, whatever gave it.`,
 		Example: `  rootbound roots list --server filesystem
-  rootbound roots list --servers`,
+  rootbound roots list --servers
+  rootbound roots list --json | jq -r .path`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			if servers {
-				return a.listServers(server)
+				return a.listServers(server, asJSON)
 			}
-			return a.listRoots(file, server)
+			return a.listRoots(file, server, asJSON)
 		},
 	}
 	list.Flags().BoolVar(&servers, "servers", false, "list which servers were told of which directories, and what waits for consent")
+	list.Flags().BoolVar(&asJSON, "json", false, "as JSON, a root a line, or with --servers what a server was told or waits for")
 	cmd.AddCommand(add, list, set, a.allowCommand(), a.forgetCommand(),
 		&cobra.Command{
 			Use:   "remove NAME|DIR",
@@ -349,7 +353,7 @@ func (a *app) edit(file string, change func(path string) (config.Change, error))
 	if err := c.Write(); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "saved %s\n", path)
+	fmt.Fprintf(a.out, "saved %s\n", printable(path))
 	return nil
 }
 
@@ -368,7 +372,7 @@ func (a *app) noteEmpty(file, server string) error {
 		list = s.Roots
 	}
 	if list.Given() && len(list.Value) == 0 {
-		fmt.Fprintf(a.err, "rootbound: the list is empty now, which allows nothing; take `roots = []` out of %s to leave it to the server's own arguments\n", path)
+		fmt.Fprintf(a.err, "rootbound: the list is empty now, which allows nothing; take `roots = []` out of %s to leave it to the server's own arguments\n", printable(path))
 	}
 	return nil
 }
@@ -416,7 +420,7 @@ func (a *app) held(file, server string) []string {
 func (a *app) noteList(file, server, verb string) error {
 	path, err := a.configFile(file)
 	if err != nil || server != "" {
-		return err
+		return nil // an edit has said what is wrong
 	}
 	f, err := config.Load(path)
 	switch {
@@ -463,36 +467,48 @@ func (a *app) use(ctx context.Context, file, root string) error {
 	return nil
 }
 
-func (a *app) listRoots(file, server string) error {
+// listedRoot is a root as `rootbound roots list --json` prints it.
+type listedRoot struct {
+	Name   string `json:"name,omitempty"`
+	Path   string `json:"path"`
+	Access string `json:"access"`
+	Pinned bool   `json:"pinned,omitempty"`
+	Active bool   `json:"active,omitempty"`
+	Origin string `json:"origin"`
+}
+
+func (a *app) listRoots(file, server string, asJSON bool) error {
 	plan, err := config.Resolve(a.system(), config.Flags{Config: file, Server: server, ForAll: server == ""})
 	if err != nil {
 		return err
 	}
 	for _, n := range plan.Notes {
-		fmt.Fprintf(a.err, "rootbound: %s\n", n)
+		fmt.Fprintf(a.err, "rootbound: %s\n", printable(n))
 	}
 	if plan.Roots.Len() == 0 {
 		fmt.Fprintln(a.err, "rootbound: no root is configured; `rootbound roots add DIR` adds one")
-		return a.noteList(file, server, "list")
 	}
 	rows := [][]string{}
 	for _, d := range plan.Roots.Dirs() {
-		mark := " "
-		if plan.Active.Given() && (plan.Active.Value == d.Name && d.Name != "" || plan.Active.Value == d.Path) {
+		r := listedRoot{d.Name, d.Path, guard.LogDir(d).Access, d.Pinned, false, d.Origin}
+		r.Active = plan.Active.Given() && (plan.Active.Value == d.Name && d.Name != "" || plan.Active.Value == d.Path)
+		if asJSON {
+			if err := a.jsonLine(r); err != nil {
+				return err
+			}
+			continue
+		}
+		mark, pin := " ", ""
+		if r.Active {
 			mark = "*"
 		}
-		name := d.Name
-		if name == "" {
-			name = "-"
-		}
-		pin := ""
-		if d.Pinned {
+		if r.Pinned {
 			pin = "pinned"
 		}
-		rows = append(rows, []string{mark + " " + name, d.Path, guard.LogDir(d).Access, pin, d.Origin})
+		rows = append(rows, []string{mark + " " + cmp.Or(r.Name, "-"), r.Path, r.Access, pin, r.Origin})
 	}
-	if err := table(a.out, rows); err != nil {
-		return err
+	if asJSON {
+		return nil
 	}
-	return a.noteList(file, server, "list")
+	return errors.Join(table(a.out, rows), a.noteList(file, server, "list"))
 }

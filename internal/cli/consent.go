@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -204,8 +203,17 @@ func (a *app) told(dir string) ([]guard.Told, error) {
 	return guard.ToldOf(readLog(dir, "", calllog.Filter{Roots: true}), func(err error) { fmt.Fprintf(a.err, "rootbound: %v\n", err) })
 }
 
+// listedServer is what `rootbound roots list --servers --json` prints of a server and a directory.
+type listedServer struct {
+	Server string    `json:"server"`
+	Dir    string    `json:"dir"`
+	State  string    `json:"state"` // told, allowed or waiting
+	Since  time.Time `json:"since"` // when that was so last
+	Runs   string    `json:"runs,omitempty"`
+}
+
 // listServers says who was told what, as the log has it, and which consents there are and wait.
-func (a *app) listServers(only string) error {
+func (a *app) listServers(only string, asJSON bool) error {
 	dir, err := a.dirOf("")
 	if err != nil {
 		return err
@@ -222,28 +230,42 @@ func (a *app) listServers(only string) error {
 	if err != nil {
 		return err
 	}
-	day := func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
-	var rows [][]string
+	var list []listedServer
 	for _, t := range told {
-		if only != "" && t.Server != only {
-			continue
-		}
-		rows = append(rows, []string{printable(t.Server), printable(t.Dir), "told, last " + day(t.Last)})
+		list = append(list, listedServer{t.Server, t.Dir, "told", t.Last, ""})
 	}
 	for _, e := range entries {
-		switch {
-		case only != "" && e.Name != only:
-		case e.Allowed:
-			rows = append(rows, []string{printable(e.Name), printable(e.Dir), "allowed " + day(e.Since) + " to " + printable(e.Runs)})
-		default:
-			rows = append(rows, []string{printable(e.Name), printable(e.Dir), "waits for: rootbound roots allow " +
-				printable(guard.ShellQuote(e.Name)) + " " + printable(guard.ShellQuote(e.Dir)) + " (" + printable(e.Runs) + ")"})
+		state := "waiting"
+		if e.Allowed {
+			state = "allowed"
 		}
+		list = append(list, listedServer{e.Name, e.Dir, state, e.Since, e.Runs})
 	}
-	if len(rows) == 0 {
-		fmt.Fprintf(a.err, "rootbound: no server was told of a directory, as far as the log in %s goes, and none waits for consent\n", dir)
-		return nil
+	list = slices.DeleteFunc(list, func(l listedServer) bool { return only != "" && l.Server != only })
+	if len(list) == 0 {
+		fmt.Fprintf(a.err, "rootbound: no server was told of a directory, as far as the log in %s goes, and none waits for consent\n", printable(dir))
 	}
-	slices.SortFunc(rows, func(a, b []string) int { return cmp.Compare(strings.Join(a, "\x00"), strings.Join(b, "\x00")) })
+	slices.SortFunc(list, func(a, b listedServer) int {
+		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Dir, b.Dir), cmp.Compare(a.State, b.State), cmp.Compare(a.Runs, b.Runs))
+	})
+	var rows [][]string
+	for _, l := range list {
+		if asJSON {
+			if err := a.jsonLine(l); err != nil {
+				return err
+			}
+			continue
+		}
+		text := l.State + " " + l.Since.Local().Format("2006-01-02 15:04")
+		switch l.State {
+		case "told":
+			text = "told, last " + l.Since.Local().Format("2006-01-02 15:04")
+		case "allowed":
+			text += " to " + l.Runs
+		default:
+			text = fmt.Sprintf("waits for: rootbound roots allow %s %s (%s)", guard.ShellQuote(l.Server), guard.ShellQuote(l.Dir), l.Runs)
+		}
+		rows = append(rows, []string{l.Server, l.Dir, text})
+	}
 	return table(a.out, rows)
 }

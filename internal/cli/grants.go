@@ -71,7 +71,7 @@ func (a *app) listGrants(asJSON bool) error {
 		if g.Session != "" {
 			for_ = "one session of " + g.Client
 		}
-		rows = append(rows, []string{printable(g.ID), printable(g.Server), printable(g.String()), printable(for_), "until " + g.Until.Local().Format("2006-01-02 15:04"), "call " + printable(g.Call)})
+		rows = append(rows, []string{g.ID, g.Server, g.String(), for_, "until " + g.Until.Local().Format("2006-01-02 15:04"), "call " + g.Call})
 	}
 	return table(a.out, rows)
 }

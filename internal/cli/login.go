@@ -157,7 +157,7 @@ func (a *app) listLogins() error {
 		case !e.Expiry.IsZero():
 			until = "until " + e.Expiry.Local().Format("2006-01-02 15:04")
 		}
-		rows = append(rows, []string{printable(e.Server), printable(e.Issuer), printable(e.Scope), until})
+		rows = append(rows, []string{e.Server, e.Issuer, e.Scope, until})
 	}
 	slices.SortFunc(rows, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
 	return table(a.out, rows)

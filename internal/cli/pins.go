@@ -185,7 +185,7 @@ func (a *app) listPins(file string, args []string, asJSON bool) error {
 		if e.Kind == pin.Server {
 			name = "-"
 		}
-		rows = append(rows, []string{printable(e.Server), printable(e.Runs), string(e.Kind), printable(name), pin.Short(e.Hash()),
+		rows = append(rows, []string{e.Server, e.Runs, string(e.Kind), name, pin.Short(e.Hash()),
 			state + " " + e.Since.Local().Format("2006-01-02 15:04")})
 	}
 	for _, e := range pinned {

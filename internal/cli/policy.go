@@ -214,7 +214,7 @@ func (a *app) checkPolicy(f config.Flags) error {
 			if c.From != "" {
 				effect += " (" + c.From + ")"
 			}
-			rows = append(rows, []string{printable(t.name), printable(d.Name), effect, worst.String(), printable(rule)})
+			rows = append(rows, []string{t.name, d.Name, effect, worst.String(), rule})
 		}
 		for _, fault := range t.guard.Faults() {
 			if !slices.Contains(faults, fault) {

@@ -68,7 +68,7 @@ func (a *app) purge(names []string, all, yes bool) error {
 	rows := [][]string{}
 	for _, b := range list {
 		for _, path := range b.paths {
-			rows = append(rows, []string{b.name, size(path), printable(path), b.what})
+			rows = append(rows, []string{b.name, size(path), path, b.what})
 		}
 	}
 	if len(rows) == 0 {
