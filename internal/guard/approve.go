@@ -562,7 +562,7 @@ func (g *Guard) again(r *exchange.Request) (*exchange.Request, error) {
 	c := *r
 	switch configured := g.Configured(); {
 	case r.Session != nil:
-		c.Roots = g.session(r, nil).state().Set
+		c.Roots = g.session(r).state().Set
 	case g.opt.ClientRoots != roots.Accept || configured.Len() > 0:
 		c.Roots = r.Roots.Intersect(configured)
 	}
@@ -580,7 +580,7 @@ func (g *Guard) again(r *exchange.Request) (*exchange.Request, error) {
 	}
 	r.Trail.Add(exchange.Note{Stage: "paths", Detail: d})
 	if refused := v.Refused(); len(refused) > 0 {
-		_, text, _, _ := g.explain(refused[0], g.session(r, nil).state(), wire.GetString(r.Msg.Params(), "name"))
+		_, text, _, _ := g.explain(refused[0], g.session(r).state(), wire.GetString(r.Msg.Params(), "name"))
 		return &c, errors.New(text)
 	}
 	return &c, nil

@@ -46,8 +46,7 @@ func (g *Guard) consent() {
 	for _, s := range all {
 		s.event(func(t *roots.Tracker) roots.Step { return t.Consent(set) })
 		if g.opt.Share && !same {
-			now := s.state().Set
-			s.announce(now, now)
+			s.announce(s.state().Set)
 		}
 	}
 }

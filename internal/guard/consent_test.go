@@ -70,3 +70,23 @@ func TestAHoleNeedsNoConsent(t *testing.T) {
 		t.Errorf("it was said that these wait: %s", text)
 	}
 }
+
+// A client that nothing connects is told what is so for it, as any other: that the directory that it opened waits for consent.
+func TestAClientWithoutASessionHearsOfConsent(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := consent.File(filepath.Join(t.TempDir(), "consents.jsonl"))
+	server := exchange.HandlerFunc(func(_ context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		reply(exchange.Result(r, []byte(`{"content":[]}`)))
+	})
+	h := guard.New(guard.Options{Server: "files", ClientRoots: roots.Accept, Consent: file.Watch(consent.Server{Name: "files"})}).Wrap(server)
+	params := `{"name":"read","arguments":{"path":` + string(wire.Quote(filepath.Join(dir, "x"))) + `},"_meta":{"` + exchange.MetaVersion + `":"2026-07-28","` +
+		exchange.MetaCapabilities + `":{"roots":{}}}}`
+	r := &exchange.Request{Msg: wire.NewRequest([]byte("1"), "tools/call", []byte(params)), Era: exchange.Modern,
+		Caller: caller{roots: []byte(`{"roots":[{"uri":` + string(wire.Quote(roots.FileURI(dir))) + `}]}`)}}
+	if got := string(exchange.Do(t.Context(), h, r).Msg.Bytes()); !strings.Contains(got, "rootbound roots allow files") {
+		t.Errorf("the model reads %s", got)
+	}
+}

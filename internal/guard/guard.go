@@ -306,8 +306,17 @@ func (g *Guard) Look() {
 // fullLooks is after how many looks each session looks for itself.
 const fullLooks = 10
 
-// session returns what is kept of the session of r, which over stateless HTTP is kept for this request only.
-func (g *Guard) session(r *exchange.Request, next exchange.Handler) *session {
+// session returns what is kept of the session of r, which has come through the roots stage.
+func (g *Guard) session(r *exchange.Request) *session {
+	if c, ok := r.Caller.(*rootsCaller); ok {
+		return c.s
+	}
+	return g.enter(r, nil)
+}
+
+// enter returns what is kept of the session of r for those behind the roots stage. It is kept for this request only where nothing connects
+// requests, or where next is nil: then the session may have ended.
+func (g *Guard) enter(r *exchange.Request, next exchange.Handler) *session {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if s := g.sessions[r.Session]; s != nil {
@@ -315,7 +324,7 @@ func (g *Guard) session(r *exchange.Request, next exchange.Handler) *session {
 	}
 	s := &session{g: g, next: next, of: r.Session, tracker: roots.NewTracker(g.opt.ClientRoots, g.configured)}
 	s.tracker.Consent(g.consented)
-	if r.Session != nil {
+	if r.Session != nil && next != nil {
 		g.made++
 		s.n = g.made
 		g.sessions[r.Session] = s

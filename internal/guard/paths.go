@@ -52,7 +52,7 @@ func (g *Guard) againStage(next exchange.Handler) exchange.Handler {
 				reply(o)
 				return
 			}
-			s, path := g.session(r, nil), notes[i].Path
+			s, path := g.session(r), notes[i].Path
 			if path == "" { // where it leads is not known, since there is no directory
 				reply(s.orConsent(r, path, o))
 				return
@@ -122,7 +122,7 @@ func (g *Guard) judge(ctx context.Context, r *exchange.Request, next exchange.Ha
 		next.Handle(ctx, r, reply)
 		return
 	}
-	s := g.session(r, nil)
+	s := g.session(r)
 	if g.rules.Load().paths.Where == pathargs.Remote { // no list of the client has anything to do with it
 		g.refuse(r, r.Roots, v, refused[0], s.state(), reply)
 		return

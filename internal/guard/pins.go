@@ -89,7 +89,7 @@ func unavailable(s pin.Sight) string {
 func (g *Guard) pinned(r *exchange.Request, o exchange.Outcome) exchange.Outcome {
 	result := o.Msg.Result()
 	if r.Session != nil && r.Era == exchange.Legacy && r.Msg.Method() == "initialize" {
-		s := g.session(r, nil)
+		s := g.session(r)
 		caps, _ := wire.Get(result, "capabilities")
 		s.mu.Lock()
 		s.capabilities = slices.Clone(caps)
@@ -236,7 +236,7 @@ func (g *Guard) hears(l *listener, word string) bool {
 	if l.r.Era == exchange.Modern {
 		v, _ = wire.Get(l.r.Msg.Params(), "notifications", word+"ListChanged")
 	} else if l.r.Session != nil {
-		s := g.session(l.r, nil)
+		s := g.session(l.r)
 		s.mu.Lock()
 		v, _ = wire.Get(s.capabilities, word, "listChanged")
 		s.mu.Unlock()

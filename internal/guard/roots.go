@@ -65,7 +65,7 @@ func (s *settling) end() { s.once.Do(func() { close(s.over) }) }
 // rootsStage says which roots hold for a request, answers the server's own questions for them, and tells it of changes.
 func (g *Guard) rootsStage(next exchange.Handler) exchange.Handler {
 	return exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
-		s := g.session(r, next)
+		s := g.enter(r, next)
 		if r.Era == exchange.Modern {
 			s.meet(r)
 		}
@@ -109,7 +109,6 @@ func (s *session) state() roots.State {
 func (s *session) event(f func(*roots.Tracker) roots.Step) roots.Step {
 	s.mu.Lock()
 	was := s.tracker.State()
-	before := was.Set
 	step := f(s.tracker)
 	after := s.tracker.State()
 	s.mu.Unlock()
@@ -123,9 +122,9 @@ func (s *session) event(f func(*roots.Tracker) roots.Step) roots.Step {
 	}
 	if step.Changed {
 		s.g.note(&calllog.Record{
-			Kind: calllog.RootsChanged, Session: s.id(), Reason: after.String(), Before: LogDirs(before), After: LogDirs(after.Set),
+			Kind: calllog.RootsChanged, Session: s.id(), Reason: after.String(), Before: LogDirs(was.Set), After: LogDirs(after.Set),
 		})
-		s.announce(before, after.Set)
+		s.announce(after.Set)
 	}
 	return step
 }
@@ -383,7 +382,7 @@ func (s *session) denied(ctx context.Context, r *exchange.Request, path string, 
 }
 
 // announce tells the server that other roots hold, and makes calls wait until it knows. A stateless one cannot be told.
-func (s *session) announce(before, after roots.Set) {
+func (s *session) announce(after roots.Set) {
 	s.mu.Lock()
 	template, greeted := s.template, s.greeted
 	if !greeted && !s.stateless {

@@ -8,12 +8,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/guard"
 	"github.com/rootbound/rootbound/internal/pathargs"
+	"github.com/rootbound/rootbound/internal/results"
 	"github.com/rootbound/rootbound/internal/wire"
 	"github.com/rootbound/rootbound/roots"
 )
@@ -257,4 +259,36 @@ func TestAgainOnAnotherMachine(t *testing.T) {
 			t.Errorf("%s is made again: %v", uri, got)
 		}
 	}
+}
+
+// A session may end while one of its requests is answered, and another one be on its way.
+func TestARequestOfASessionThatEnded(t *testing.T) {
+	dir, err := roots.Resolve(t.TempDir(), roots.ResolveOptions{Access: roots.ReadWrite})
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := exchange.NewSession(t.Context())
+		server := exchange.HandlerFunc(func(_ context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+			if r.Msg.Method() != "resources/read" {
+				reply(exchange.Result(r, []byte(`{}`)))
+				return
+			}
+			s.End(nil)
+			time.Sleep(time.Millisecond) // of the bubble: all that the end brings about is done
+			reply(exchange.Result(r, []byte(`{"contents":[{"uri":"file:///etc/passwd","text":"x"}]}`)))
+		})
+		h := guard.New(guard.Options{Server: "files", Configured: roots.NewSet(dir), Results: &results.Options{Actions: results.Defaults()}}).Wrap(server)
+		request := func(id, method, params string) *exchange.Request {
+			return &exchange.Request{Msg: wire.NewRequest([]byte(id), method, []byte(params)), Session: s, Caller: caller{}}
+		}
+		answered := 0
+		h.Handle(t.Context(), request("1", "resources/read", `{"uri":"`+roots.FileURI(dir.Path)+`/x"}`), func(exchange.Outcome) {
+			answered++
+			h.Handle(t.Context(), request("2", "ping", `{}`), func(exchange.Outcome) { answered++ })
+		})
+		if synctest.Wait(); answered != 2 {
+			t.Errorf("%d of 2 were answered", answered)
+		}
+	})
 }
