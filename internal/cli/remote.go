@@ -28,7 +28,7 @@ var remoteRarely = []string{"share-roots", "remote-root", "forward-authorization
 // remoteFlags are the flags for a server on another machine.
 func (b *boundary) remoteFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&b.URL, "url", "", "a server on another machine, instead of COMMAND: its `URL`, such as https://mcp.example.com/mcp")
+	f.StringVar(&b.URL, "url", "", "a server that is reached over HTTP, instead of COMMAND: its `URL`, such as https://mcp.example.com/mcp")
 	f.StringArrayVar(&b.Headers, "header", nil, "what is sent to it with every request: `NAME: VALUE`, with ${env:NAME} and ${file:PATH} filled in; may be repeated")
 	f.BoolVar(&b.ShareRoots, "share-roots", false, "let it know the roots that you allow (rootbound roots allow)")
 	f.StringArrayVar(&b.RemoteRoots, "remote-root", nil, "a `DIR` of its machine, to which the paths in its calls are held by their text; may be repeated")
@@ -153,7 +153,7 @@ func (a *app) runRemote(ctx context.Context, f config.Flags, plan *config.Plan, 
 		p.handler = transport.Hold(transport.Protocol(plan.ClientProtocol.Value), p.guard.Wrap(remote))
 		return p
 	}
-	a.startLine(r, plan, fmt.Sprintf("%s is on another machine, whose disk is not this one: it is %s, and %s", config.PlainURL(u), layers[0].Text, layers[1].Text))
+	a.startLine(r, plan, fmt.Sprintf("%s is reached over HTTP, so its disk counts as that of another machine: it is %s, and %s", config.PlainURL(u), layers[0].Text, layers[1].Text))
 	if u.Scheme == "http" && !config.Loopback(u) {
 		r.warn("without https:// everybody on the way can read and change what is said, secrets included")
 	}

@@ -55,8 +55,9 @@ By rules some calls go and some are refused. Without any of yours, what writes o
 about, waits for the yes of a person (` + "`rootbound approve`" + `), unless the client is known to ask by itself. --ask client leaves
 that to the client, and --preset boundary asks nothing.
 
-With --url the server is one on another machine, of any revision of MCP over HTTP. That disk is not this disk: it is told no
-roots, and of the paths in its calls only file: URIs and ~/ are checked, or all by their text with --remote-root.
+With --url the server is one that is reached over HTTP, in any revision of MCP. Its disk counts as that of another machine,
+wherever it runs: it is told no roots, and of the paths in its calls only file: URIs and ~/ are checked, or all by their text
+with --remote-root.
 
 Which directories: --root and --ro; else the configuration file; else the directory arguments of a known filesystem
 server; else the project of the working directory. In COMMAND {roots}, {root} and {root:NAME} are filled from them, and
@@ -194,7 +195,7 @@ func (a *app) plan(f config.Flags) (*config.Plan, error) {
 		return nil, err
 	}
 	for _, n := range plan.Notes {
-		fmt.Fprintf(a.err, "rootbound: %s\n", n)
+		fmt.Fprintf(a.err, "rootbound: %s\n", printable(n))
 	}
 	return plan, nil
 }
@@ -395,7 +396,7 @@ func (r *running) fail(err error) error {
 
 func (r *running) warn(text string) {
 	select {
-	case r.stderr <- fmt.Sprintf("rootbound: %s: %s\n", r.name, text):
+	case r.stderr <- fmt.Sprintf("rootbound: %s: %s\n", printable(r.name), printable(text)):
 	default: // it is in the log
 	}
 }

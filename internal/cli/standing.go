@@ -76,7 +76,7 @@ func placeOrHost(what string) (path, host string, err error) {
 func (a *app) standingPath(label string, plan *config.Plan, path string) {
 	line := func(format string, args ...any) { fmt.Fprintf(a.out, "  "+format+"\n", args...) }
 	if plan.URL.Given() {
-		line("%s: on another machine, whose paths are not those of this one", printable(label))
+		line("%s: reached over HTTP, and its paths count as those of another machine", printable(label))
 		return
 	}
 	place, err := rootfs.Locate(plan.Roots, path, rootfs.Process{})
@@ -141,7 +141,7 @@ func (a *app) standingHost(label string, plan *config.Plan, host string) {
 	net, fix := plan.Net.Value, ""
 	switch {
 	case plan.URL.Given():
-		line("%s: on another machine, which reaches what it can", printable(label))
+		line("%s: reached over HTTP, and not held here: it reaches what it can", printable(label))
 	case !plan.Confine.Value:
 		line("%s: not confined, so the process reaches every host (%s)", printable(label), plan.Confine.Origin)
 		fix = "confine = true, with net = [\"HOST:PORT\"]"

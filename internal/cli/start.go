@@ -113,7 +113,7 @@ func unstartable(c launch.Command, dir string) *startFault {
 func (f *startFault) missing(dir string) {
 	f.why = "there is no such file"
 	if strings.Contains(f.program, "://") {
-		f.why, f.hint = "it is an address, not a program", "a server on another machine is named with `--url URL`, without `--`"
+		f.why, f.hint = "it is an address, not a program", "a server that is reached over HTTP is named with `--url URL`, without `--`"
 		return
 	}
 	switch first := f.program[0]; {

@@ -75,7 +75,7 @@ Exit codes: 0 nothing of what --fail-on says was found, 1 error, or the server d
 	f.Var(choice{&v.eras, []string{"legacy", "modern", "both"}}, "era", "as a client of which era: legacy (the handshake revisions), modern (2026-07-28) or both")
 	f.StringSliceVar(&v.only, "only", nil, "only the cases with this `ID` or of this class, with * for any characters; Q are the questions; may be repeated")
 	cwd, _ := os.Getwd()
-	f.StringVar(&v.URL, "url", "", "a server on another machine, instead of COMMAND: its `URL`")
+	f.StringVar(&v.URL, "url", "", "a server that is reached over HTTP, instead of COMMAND: its `URL`")
 	f.BoolVar(&v.self, "self", false, "try rootbound itself, and show what each layer contributes")
 	f.BoolVar(&v.here, "here", false, "ask what people check by hand of your own roots, and write nothing in them")
 	f.Var(dirValue{&v.Roots, roots.ReadOnly, "--root", cwd}, "root", "with --here: a directory to ask about instead of those configured; may be repeated")
@@ -445,7 +445,7 @@ func (t *tested) close() {
 func (t *tested) held() string {
 	switch {
 	case t.remote != nil:
-		return "on another machine"
+		return "reached over HTTP, and held by nothing here"
 	case t.own:
 		return "not confined by this check, since the command is rootbound"
 	case t.confined == nil:

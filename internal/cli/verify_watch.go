@@ -25,7 +25,7 @@ const mostOpened = 40
 // returns what it did meanwhile besides what any program of its kind does.
 func (t *tested) opened(ctx context.Context, s verify.Setup) ([]string, error) {
 	if t.remote != nil {
-		return nil, errors.New("it runs on another machine")
+		return nil, errors.New("it is reached over HTTP, and not started here")
 	}
 	var mu sync.Mutex
 	seen := map[sandbox.Access]bool{}

@@ -191,7 +191,7 @@ func (r Ran) capability() step {
 		s.facts = append(s.facts, "no handshake is in its log")
 	case !*r.Declared && r.elsewhere():
 		s.mark = unknown
-		s.facts = append(s.facts, "it is on another machine, which is told roots only with --share-roots")
+		s.facts = append(s.facts, "it is reached over HTTP, and told roots only with --share-roots")
 	case !*r.Declared:
 		s.mark = fails
 		s.facts = append(s.facts, "nothing is configured for it, so Rootbound declares none")
