@@ -223,9 +223,9 @@ func TestRuleLayers(t *testing.T) {
 // Each preset is a file of rules that loads, and says for each effect what it says.
 func TestPresets(t *testing.T) {
 	want := map[string]string{"readonly": "allow deny deny deny", "cautious": "allow ask ask ask", "standard": "allow ask ask ask", "boundary": "allow allow allow allow"}
-	// The page has a text for each of these: see lib/codes.text.js of internal/ui. What is refused by default has none.
+	// The page has a text for each that a person is asked for: see lib/codes.text.js of internal/ui.
 	codes := map[string]string{
-		"readonly": "[   ]", "cautious": "[ cautious-write-delete cautious-write-delete cautious-unknown]",
+		"readonly": "[ readonly-write-delete readonly-write-delete readonly-unknown]", "cautious": "[ cautious-write-delete cautious-write-delete cautious-unknown]",
 		"standard": "[ standard-write standard-delete standard-unknown]", "boundary": "[   ]",
 	}
 	for _, name := range Presets() {

@@ -148,11 +148,14 @@ func (p *Policy) Outlook(c Call) (Verdict, string) {
 		}
 	}
 	if !certain {
-		return Deny, "no rule"
+		worst, rule = Deny, noRule
 	}
 	for _, r := range its.lower.rules {
-		if r.Effects.Has(c.Effect) {
-			harder(r)
+		if !r.Effects.Has(c.Effect) {
+			continue
+		}
+		if harder(r); rule == noRule && r.Verdict == Deny && len(r.Args) == 0 { // it is for each of them, and says why
+			rule = r.At
 		}
 	}
 	return worst, rule

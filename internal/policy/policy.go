@@ -170,7 +170,7 @@ func (p *Policy) Decide(c Call) Decision {
 	}
 	e := &evaluation{call: &c}
 	its := p.index.of(c.Server, c.Tool)
-	d := Decision{Rule: "no rule", Reason: "no rule is for it", Default: true}
+	d := Decision{Rule: noRule, Reason: "no rule is for it", Default: true}
 	for i := range its.upper {
 		if r := its.upper[i].first(e); r != nil {
 			d = decide(r, &c, i > 0)
@@ -178,12 +178,15 @@ func (p *Policy) Decide(c Call) Decision {
 		}
 	}
 	if r := its.lower.first(e); r != nil {
-		if h := decide(r, &c, false); h.Verdict < d.Verdict || h.Verdict == d.Verdict && h.Remember < d.Remember {
+		if h := decide(r, &c, false); h.Verdict < d.Verdict || h.Verdict == d.Verdict && (h.Remember < d.Remember || d.Rule == noRule) {
 			d = h
 		}
 	}
 	return d
 }
+
+// noRule is in the place of a rule where none is for a call.
+const noRule = "no rule"
 
 // Explain is Decide with why and what would change it, whatever is decided.
 func (p *Policy) Explain(c Call) Decision {
@@ -191,24 +194,18 @@ func (p *Policy) Explain(c Call) Decision {
 	if d.Verdict != Allow {
 		return d
 	}
-	if i := slices.IndexFunc(p.all(), func(r *Rule) bool { return r.At == d.Rule }); i >= 0 {
-		if r := p.all()[i]; r.Reason != "" {
-			d.Reason = r.Reason
-		} else {
-			d.Reason = r.because(&c)
-		}
+	all := p.all()
+	if i := slices.IndexFunc(all, func(r *Rule) bool { return r.At == d.Rule }); i >= 0 {
+		all[i].explain(&c, &d)
 	}
 	d.Change = fmt.Sprintf("a [[rule]] with match = { %s } and verdict = \"ask\" or \"deny\"", matching(&c))
 	return d
 }
 
 func decide(r *Rule, c *Call, byDefault bool) Decision {
-	d := Decision{Verdict: r.Verdict, Rule: r.At, Reason: r.Reason, Code: r.Code, Default: byDefault}
-	if d.Reason == "" && r.Verdict != Allow {
-		d.Reason, d.Code = r.because(c), r.code()
-		for _, a := range r.Args {
-			d.Args = append(d.Args, a.Name)
-		}
+	d := Decision{Verdict: r.Verdict, Rule: r.At, Default: byDefault}
+	if r.Verdict != Allow || r.Reason != "" {
+		r.explain(c, &d)
 	}
 	switch r.Verdict {
 	case Ask:

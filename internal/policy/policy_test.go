@@ -149,3 +149,28 @@ func TestReasonsOfOurOwnHaveACode(t *testing.T) {
 		}
 	}
 }
+
+// What a lower layer refuses is refused for its reason, also where nothing above it is for the call.
+func TestALowerLayerSaysWhy(t *testing.T) {
+	lower := []*Rule{{At: "lower", Verdict: Deny, Effects: Of(Write), Reason: "only reading is allowed"}, {At: "question", Verdict: Ask, Effects: Of(Unknown)}}
+	p := New(Layers{Lower: lower, Defaults: [][]*Rule{{{At: "default", Verdict: Allow, Effects: Of(Read)}}}})
+	for effect, want := range map[Effect]string{Write: "lower: only reading is allowed", Unknown: "no rule: no rule is for it", Read: "default: "} {
+		c := Call{Tool: "t", Effect: effect}
+		d := p.Decide(c)
+		if got := d.Rule + ": " + d.Reason; got != want {
+			t.Errorf("%v: got %q, want %q", effect, got, want)
+		}
+		if v, rule := p.Outlook(c); v != d.Verdict || rule != d.Rule {
+			t.Errorf("%v: the outlook is %v by %q, and the decision %v by %q", effect, v, rule, d.Verdict, d.Rule)
+		}
+	}
+}
+
+// What is explained has its code, so that the page can say it in another language.
+func TestWhatIsExplainedHasItsCode(t *testing.T) {
+	p := New(Layers{Rules: []*Rule{{At: "r", Verdict: Allow, Effects: Of(Read), Args: []Arg{{Name: "mode", Predicate: Predicate{Any: true}}}}}})
+	d := p.Explain(Call{Tool: "t", Effect: Read, Args: []byte(`{"mode":1}`)})
+	if want := `a rule allows that, as "t" may read and because of its argument "mode"`; d.Reason != want || d.Code != "rule-effect-arguments" || len(d.Args) != 1 {
+		t.Errorf("got %q, code %q, about %q; want %q", d.Reason, d.Code, d.Args, want)
+	}
+}

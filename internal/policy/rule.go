@@ -87,6 +87,17 @@ func (r *Rule) applies(e *evaluation) bool {
 	return true
 }
 
+// explain says in d why r decides so.
+func (r *Rule) explain(c *Call, d *Decision) {
+	if d.Reason, d.Code = r.Reason, r.Code; d.Reason != "" {
+		return
+	}
+	d.Reason, d.Code = r.because(c), r.code()
+	for _, a := range r.Args {
+		d.Args = append(d.Args, a.Name)
+	}
+}
+
 // because is the reason of a rule that gives none.
 func (r *Rule) because(c *Call) string {
 	does := ""
