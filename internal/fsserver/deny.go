@@ -231,5 +231,5 @@ func (c *call) denied(path string) error {
 		text = fmt.Sprintf("Access denied - %s is protected: its name matches %q, which the user has denied. "+
 			"Only the user can allow it, by starting the server without --deny '%s'.", show(real), pattern, pattern)
 	}
-	return denial{refusal{string(rootfs.Denied), text}, reasonName, ""} // no other list of roots would allow it
+	return denial{refusal{string(rootfs.Denied), text}, reasonName, real}
 }

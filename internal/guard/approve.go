@@ -145,7 +145,11 @@ func (g *Guard) approve(ctx context.Context, r *exchange.Request, next exchange.
 	case policy.Ask:
 		go g.ask(ctx, r, c, d, next, reply) // it looks at files
 	default:
-		g.deny(r, codeRule, d.Reason+" ("+d.Rule+")", d.Change, d.Reason, reply)
+		why := d.Reason
+		if d.Rule != byRoots {
+			why += " (" + d.Rule + ")"
+		}
+		g.deny(r, codeRule, why, d.Change, d.Reason, reply)
 	}
 }
 

@@ -162,8 +162,11 @@ func (g *Guard) call(r *exchange.Request) calllog.Record {
 		}
 		if n.Denied {
 			rec.Verdict = calllog.Deny
+			if n.Stage != "approve" {
+				rec.Rule = "" // it let the request go, and is not what refused it
+			}
 		}
-		if n.Path != "" && n.Fix == "" && n.Code != CodeOwn {
+		if n.Path != "" && n.Fix == "" && n.Code != CodeOwn && !slices.Contains(unserved, n.Code) {
 			n.Fix = g.opt.Widen(filepath.Dir(n.Path))
 		}
 		if n.Path != "" {

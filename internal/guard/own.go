@@ -14,6 +14,10 @@ import (
 // CodeOwn is the code, in the log, of a path to a file that steers the guard itself, which nothing opens to a server.
 const CodeOwn = "own-file"
 
+// unserved are the codes of paths that a server of ours does not open, whatever the roots are: for their names, for having several, and
+// for lying behind a mount point. The text has the way out.
+var unserved = []string{"protected-name", "hard-link", "mount"}
+
 // judgeArgs judges arguments against a set, and refuses besides that a server changes what holds it.
 func (g *Guard) judgeArgs(args []pathargs.Argument, set roots.Set) pathargs.Verdict {
 	if paths := g.rules.Load().paths; paths.Where == pathargs.Remote {

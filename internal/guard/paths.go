@@ -53,8 +53,8 @@ func (g *Guard) againStage(next exchange.Handler) exchange.Handler {
 				return
 			}
 			s, path := g.session(r), notes[i].Path
-			if path == "" { // where it leads is not known, since there is no directory
-				reply(s.orConsent(r, path, o))
+			if path == "" || slices.Contains(unserved, notes[i].Code) { // there is no directory, or no other one would allow it
+				reply(s.orConsent(r, "", o))
 				return
 			}
 			s.denied(ctx, r, path, reply, func(set roots.Set, final bool) {

@@ -3,9 +3,11 @@ package guard
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/pathargs"
@@ -78,12 +80,16 @@ func (g *Guard) decide(r *exchange.Request) (policy.Call, policy.Decision) {
 		}
 	}
 	if refused != nil && d.Verdict == policy.Ask { // the server would refuse it, after a person was asked
-		d = policy.Decision{Rule: "the roots", Default: true}
+		d = policy.Decision{Rule: byRoots, Default: true}
 		d.Reason, d.Change = g.unheld(refused)
+		r.Trail.Add(exchange.Note{Stage: "policy", Detail: detail{paths: logPaths(pathargs.Verdict{Judged: []pathargs.Judged{*refused}}, calllog.CodeOutside)}})
 	}
 	r.Trail.Add(exchange.Note{Stage: "policy", Detail: ruled{d.Rule}})
 	return c, d
 }
+
+// byRoots is the rule of what the roots refuse, as package policy has it. The reason says so.
+const byRoots = "the roots"
 
 // unheld says for a model why the roots do not allow a path, and what would.
 func (g *Guard) unheld(j *pathargs.Judged) (reason, change string) {
@@ -98,7 +104,7 @@ func (g *Guard) unheld(j *pathargs.Judged) (reason, change string) {
 	case j.Refusal == pathargs.Unresolvable:
 		return "it cannot be known where " + arg + " leads", ""
 	}
-	return arg + " leads outside the roots", "a root that holds it"
+	return arg + " leads outside the roots", g.opt.Widen(filepath.Dir(j.Place.Path))
 }
 
 // means says where a server of ours will go by a path argument, which may be relative to any root: see fsserver.Server.
