@@ -102,6 +102,9 @@ func (a *app) machine(o doctorOptions) (doctor.Machine, []*clientconf.File, erro
 	if o.file == "" {
 		return m, doctor.Files(m, o.clients...), nil
 	}
+	if m.Alone { // nor is where this runs the place of a file that may come from anywhere
+		m.Host.Project, m.Host.Env = "", nil
+	}
 	if len(o.clients) != 1 {
 		return m, nil, usageError{withHint(errors.New("--file needs one --client, by whose grammar the file is read"), "see `rootbound doctor --help`")}
 	}

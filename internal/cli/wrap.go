@@ -108,6 +108,7 @@ type configured struct {
 	host  clientconf.Host
 	files []*clientconf.File
 	also  map[string][]string // by where it is: other clients that read the file
+	dark  bool                // in a file that cannot be read there may be servers
 }
 
 // realPath is where a file is that links lead to.
@@ -152,6 +153,12 @@ func (a *app) configured(o wrapOptions, ids []string) (*configured, error) {
 		if !found[id] {
 			client, _ := clientconf.Lookup(id)
 			fmt.Fprintf(a.err, "rootbound: no file of %s was found; docs/clients.md says where they are\n", client.Name)
+		}
+	}
+	for _, f := range c.files {
+		if i := slices.IndexFunc(f.Problems, func(p clientconf.Problem) bool { return p.Fatal }); i >= 0 && len(f.Servers) == 0 {
+			c.dark = true
+			fmt.Fprintf(a.err, "rootbound: error: %s\n", printable(f.Refusal(f.Problems[i]).Error()))
 		}
 	}
 	return c, o.missing(c.files)
@@ -230,7 +237,7 @@ func (a *app) wrap(o wrapOptions, ids []string) error {
 	if err != nil {
 		return err
 	}
-	var e edits
+	e := edits{failed: c.dark}
 	for _, f := range c.files {
 		var list []verdict
 		for _, s := range f.Servers {
@@ -274,7 +281,7 @@ func (a *app) unwrap(o wrapOptions, ids []string) error {
 	if err != nil {
 		return err
 	}
-	var e edits
+	e := edits{failed: c.dark}
 	for _, f := range c.files {
 		var list []verdict
 		for _, s := range f.Servers {

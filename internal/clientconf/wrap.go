@@ -66,6 +66,11 @@ type Draft struct {
 // ErrIntricate is why an edit is refused that could be taken for another.
 var ErrIntricate = errors.New("it has to be edited by hand")
 
+// Refusal says that nothing is edited because of a problem.
+func (f *File) Refusal(p Problem) error {
+	return fmt.Errorf("%s:%s: %s; mend that first, `rootbound doctor` says how", f.Path, p.Pos, p.Msg)
+}
+
 // Draft begins an edit. A file that its client cannot read, or that two programs could read differently, is refused.
 func (f *File) Draft() (*Draft, error) {
 	if f.src == nil || !f.Client.Writable || f.Place.Format.Grammar == Shell {
@@ -73,7 +78,7 @@ func (f *File) Draft() (*Draft, error) {
 	}
 	for _, p := range f.Problems {
 		if p.Fatal || p.Kind == Twice {
-			return nil, fmt.Errorf("%s:%s: %s; mend that first, `rootbound doctor` says how", f.Path, p.Pos, p.Msg)
+			return nil, f.Refusal(p)
 		}
 	}
 	doc, err := splice.Parse(f.src.text, f.Place.Format.Grammar.splice())
