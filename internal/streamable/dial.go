@@ -59,6 +59,10 @@ const (
 	streamLimit = 500 * time.Millisecond
 	// orderLimit is how long what comes behind a request waits that changes what is said of it.
 	orderLimit = 2 * time.Second
+	// maxBrief is how many sessions in a row may be forgotten within briefTime before no other is begun until that is over: there
+	// are servers that forget each at once, and a new one is told things that they refuse like any other.
+	maxBrief  = 5
+	briefTime = 10 * time.Second
 	// writtenLimit is how long a cancellation waits for its request to be sent.
 	writtenLimit = time.Second
 )
@@ -86,6 +90,7 @@ type Link struct {
 	// lost is set while a handshake is said again for a session that the server has forgotten, parked what waits for that.
 	lost   bool
 	parked []*post
+	brief  int // how many sessions in a row were forgotten soon
 }
 
 // session is what a handshake agreed on.
@@ -93,6 +98,7 @@ type session struct {
 	id       string        // "" for a server that gives none
 	revision string        // "" before the handshake
 	greeted  bool          // the server had notifications/initialized
+	since    time.Time     // when it had that
 	old      bool          // it is the way of revision 2024-11-05
 	endpoint *url.URL      // where that is posted to; nil while there is no stream
 	over     chan struct{} // closed when it is lost; nil before it began
@@ -360,7 +366,7 @@ var errForgotten = errors.New("the server has forgotten the session")
 // greeted lets go what waited for the handshake.
 func (l *Link) greeted() {
 	l.mu.Lock()
-	l.session.greeted = true
+	l.session.greeted, l.session.since = true, time.Now()
 	parked := l.parked
 	l.lost, l.parked = false, nil
 	l.mu.Unlock()
@@ -374,7 +380,12 @@ func (l *Link) greeted() {
 func (l *Link) forgotten(s session, p *post) bool {
 	l.mu.Lock()
 	first := l.over == s.over && !l.lost && l.session.greeted
+	if first && time.Since(l.session.since) > briefTime {
+		l.brief = 0
+	}
+	first = first && l.brief < maxBrief
 	if first {
+		l.brief++
 		l.lost = true
 		close(l.over)
 		l.session = session{old: s.old}

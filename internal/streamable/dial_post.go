@@ -213,9 +213,13 @@ func (l *Link) stream(p *post, resp *http.Response, at *part) error {
 			at.retry = e.retry
 		}
 		if len(e.data) > 0 && (e.name == "" || e.name == "message") && l.said(p, e.data) {
-			late := time.AfterFunc(restLimit, p.cancel)
-			drain(resp) // up to its end its connection cannot be used again
-			late.Stop()
+			select {
+			case <-p.done:
+				late := time.AfterFunc(restLimit, p.cancel)
+				drain(resp) // up to its end its connection cannot be used again
+				late.Stop()
+			default: // it is sent once more
+			}
 			return nil
 		}
 	}

@@ -231,7 +231,7 @@ func (p param) value(arguments []byte) (string, bool) {
 // integer reads a number that is one in JavaScript too.
 func integer(s string) (int64, bool) {
 	f, err := strconv.ParseFloat(s, 64)
-	if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53-1 {
+	if err != nil || strings.Trim(s, "0123456789+-.eE") != "" || f != math.Trunc(f) || math.Abs(f) > 1<<53-1 {
 		return 0, false
 	}
 	return int64(f), true

@@ -115,6 +115,7 @@ func TestParamsAndTheirHeaders(t *testing.T) {
 		{`{"o":{"a":"x"}}`, nil, "missing"},
 		{`{"o":{"a":"x"}}`, []string{"y"}, "does not say"},
 		{`{"o":{"a":"42"}}`, []string{"42.0"}, "does not say"},
+		{`{"o":{"a":16}}`, []string{"0x10"}, "does not say"},
 		{`{"o":{"a":"x"}}`, []string{"x", "y"}, "more than once"},
 		{`{"o":{"a":null}}`, []string{"x"}, "is not"},
 		{`{"o":{"a":"x"}}`, []string{"=?base64?!?="}, "base64"},
