@@ -35,6 +35,9 @@ const declaration = `{"roots":{"listChanged":true},"sampling":{},"elicitation":{
 type Down struct {
 	next exchange.Handler
 
+	// Held from finding out that the server is to be told of a resource, or not any more, until it is, or it could be told in another order.
+	subscribing sync.Mutex
+
 	mu         sync.Mutex
 	outer      exchange.Caller           // the listen request of a handshake client on the same connection, nil when there is none
 	hears      bool                      // the server's edge has our listen request
@@ -42,7 +45,7 @@ type Down struct {
 	open       []*exchange.Request       // what is not answered yet, the oldest first
 	asking     map[*exchange.Request]int // how many questions each of them carries
 	listens    []*listen
-	subscribed map[string]int    // resources that the server tells of, and for how many listen requests
+	subscribed map[string]*subscription
 	level      int               // of its log messages, -1 when it was told none
 	parked     []*parked         // questions for roots that no request was there to carry
 	roots      *exchange.Request // a request with the roots that the server was told of
@@ -60,7 +63,7 @@ type settling struct {
 
 // NewDown returns a bridge in front of next.
 func NewDown(next exchange.Handler) *Down {
-	return &Down{next: next, asking: map[*exchange.Request]int{}, subscribed: map[string]int{}, level: -1}
+	return &Down{next: next, asking: map[*exchange.Request]int{}, subscribed: map[string]*subscription{}, level: -1}
 }
 
 // Attach says who is to be told, too, what belongs to no request: a handshake client on the same connection.
@@ -550,39 +553,88 @@ func (d *Down) follow(l *listen, uris []string, done func(followed []string)) {
 		}
 	}
 	for _, uri := range uris {
-		d.mu.Lock()
-		d.subscribed[uri]++
-		l.uris[uri] = true
-		first := d.subscribed[uri] == 1
-		d.mu.Unlock()
-		if !first {
-			answered(uri, true)
-			continue
-		}
-		d.own(l.r.Session, "resources/subscribe", wire.SetMember(nil, wire.Quote(uri), "uri"), func(o exchange.Outcome) {
-			ok := o.Msg != nil && o.Msg.Error() == nil
-			if !ok {
-				d.unfollow(l, uri)
-			}
-			answered(uri, ok)
-		})
+		d.subscribe(l, uri, func(ok bool) { answered(uri, ok) })
 	}
 	answered("", false)
 }
 
-// unfollow takes a resource from a listen request, and reports whether nobody follows it any more.
-func (d *Down) unfollow(l *listen, uri string) (last bool) {
+// subscription is a resource that the server tells of.
+type subscription struct {
+	n       int // for how many listen requests
+	waiting []subscriber
+}
+
+// subscriber is a listen request that is told whether the server took a subscription.
+type subscriber struct {
+	l    *listen
+	done func(ok bool)
+}
+
+// subscribe follows a resource for a listen request, and says whether the server tells of it.
+func (d *Down) subscribe(l *listen, uri string, done func(ok bool)) {
+	d.subscribing.Lock()
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !l.uris[uri] {
-		return false
+	s := d.subscribed[uri]
+	first := s == nil
+	if first {
+		s = &subscription{}
+		d.subscribed[uri] = s
 	}
-	delete(l.uris, uri)
-	if d.subscribed[uri]--; d.subscribed[uri] == 0 {
-		delete(d.subscribed, uri)
-		return true
+	s.n++
+	l.uris[uri] = true
+	waits := first || len(s.waiting) > 0
+	if waits {
+		s.waiting = append(s.waiting, subscriber{l, done})
 	}
-	return false
+	d.mu.Unlock()
+	if first {
+		d.own(l.r.Session, "resources/subscribe", wire.SetMember(nil, wire.Quote(uri), "uri"), func(o exchange.Outcome) {
+			d.taken(uri, s, o.Msg != nil && o.Msg.Error() == nil)
+		})
+	}
+	d.subscribing.Unlock()
+	if !waits {
+		done(true)
+	}
+}
+
+// taken says to all that wait for it whether the server took a subscription.
+func (d *Down) taken(uri string, s *subscription, ok bool) {
+	d.mu.Lock()
+	waiting := s.waiting
+	s.waiting = nil
+	if !ok {
+		for _, w := range waiting {
+			delete(w.l.uris, uri)
+		}
+		if d.subscribed[uri] == s {
+			delete(d.subscribed, uri)
+		}
+	}
+	d.mu.Unlock()
+	for _, w := range waiting {
+		w.done(ok)
+	}
+}
+
+// unfollow takes a resource from a listen request, and lets the server know when nobody follows it any more.
+func (d *Down) unfollow(l *listen, uri string) {
+	d.subscribing.Lock()
+	defer d.subscribing.Unlock()
+	d.mu.Lock()
+	last := false
+	if l.uris[uri] {
+		delete(l.uris, uri)
+		s := d.subscribed[uri]
+		if s.n--; s.n == 0 {
+			delete(d.subscribed, uri)
+			last = true
+		}
+	}
+	d.mu.Unlock()
+	if last && l.r.Session.Context().Err() == nil {
+		d.own(l.r.Session, "resources/unsubscribe", wire.SetMember(nil, wire.Quote(uri), "uri"), nothing)
+	}
 }
 
 func (d *Down) unlisten(l *listen) {
@@ -594,9 +646,7 @@ func (d *Down) unlisten(l *listen) {
 	}
 	d.mu.Unlock()
 	for _, uri := range uris {
-		if d.unfollow(l, uri) && l.r.Session.Context().Err() == nil {
-			d.own(l.r.Session, "resources/unsubscribe", wire.SetMember(nil, wire.Quote(uri), "uri"), nothing)
-		}
+		d.unfollow(l, uri)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rootbound/rootbound/internal/bridge"
 	"github.com/rootbound/rootbound/internal/exchange"
@@ -120,7 +121,6 @@ func TestListenRequests(t *testing.T) {
 				return
 			case "file:///1":
 				leave()
-				<-unfollowed
 			}
 			reply(exchange.Result(r, []byte("{}")))
 		case "resources/unsubscribe":
@@ -174,12 +174,104 @@ func TestListenRequests(t *testing.T) {
 	ctx, leave = context.WithCancel(t.Context())
 	defer leave()
 	listen(ctx, 101, `{"resourceSubscriptions":["file:///1","file:///2"]}`)
-	if uri := <-unfollowed; uri != "file:///2" {
-		t.Errorf("%s is followed no more", uri)
+	if uris := []string{<-unfollowed, <-unfollowed}; !slices.Contains(uris, "file:///1") || !slices.Contains(uris, "file:///2") {
+		t.Errorf("%q are followed no more", uris)
 	}
 	mu.Lock()
 	defer mu.Unlock()
 	if followed["file:///1"] || followed["file:///2"] {
 		t.Errorf("followed for nobody: %v", followed)
+	}
+}
+
+// acknowledged is a client that keeps how it was told what it follows.
+type acknowledged struct {
+	hearer
+	params []string
+}
+
+func (a *acknowledged) Notify(m *wire.Message) { a.params = append(a.params, string(m.Params())) }
+
+// Who follows a resource while the server is asked for it hears what the server says, and who begins while another one stops is followed for.
+func TestFollowersOfOneResource(t *testing.T) {
+	var mu sync.Mutex
+	var sent []string
+	var answer func(ok bool)
+	begun, stopping := make(chan bool), make(chan bool, 10)
+	server := exchange.HandlerFunc(func(_ context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		method := r.Msg.Method()
+		switch method {
+		case "initialize":
+			reply(exchange.Result(r, []byte(`{"protocolVersion":"2025-11-25","capabilities":{"resources":{"subscribe":true}},"serverInfo":{"name":"s","version":"1"}}`)))
+			return
+		case "ping":
+			reply(exchange.Result(r, []byte("{}")))
+			return
+		case "resources/subscribe":
+			answer = func(ok bool) {
+				if ok {
+					reply(exchange.Result(r, []byte("{}")))
+				} else {
+					reply(exchange.Fail(r, wire.CodeInvalidParams, "no such resource", nil))
+				}
+			}
+			mu.Lock()
+			sent = append(sent, method)
+			mu.Unlock()
+			select {
+			case begun <- true:
+			default:
+			}
+		case "resources/unsubscribe":
+			stopping <- true
+			select { // a subscription that could go first does
+			case <-begun:
+			case <-time.After(50 * time.Millisecond):
+			}
+			mu.Lock()
+			sent = append(sent, method)
+			mu.Unlock()
+		}
+	})
+	down := bridge.NewDown(server)
+	greeted := make(chan bool)
+	down.Greet(&exchange.Request{Msg: scan(t, `{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{`+meta+`}}`), Era: exchange.Modern},
+		func(_ exchange.Outcome, ok bool) { greeted <- ok })
+	if !<-greeted {
+		t.Fatal("the server was not greeted")
+	}
+	listen := func(ctx context.Context, id int) *acknowledged {
+		h := &acknowledged{}
+		down.Handle(ctx, &exchange.Request{
+			Msg: scan(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["file:///1"]},%s}}`, id, meta)), Era: exchange.Modern, Caller: h,
+		}, func(exchange.Outcome) {})
+		return h
+	}
+	followed := func(h *acknowledged, want string) {
+		t.Helper()
+		if len(h.params) != 1 || !strings.Contains(h.params[0], `"resourceSubscriptions":`+want) {
+			t.Fatalf("it was told that it follows %q, want %s", h.params, want)
+		}
+	}
+	first, second := listen(t.Context(), 1), listen(t.Context(), 2)
+	answer(false)
+	followed(first, "[]")
+	followed(second, "[]")
+
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	third, fourth := listen(ctx, 3), listen(ctx, 4)
+	answer(true)
+	followed(third, `["file:///1"]`)
+	followed(fourth, `["file:///1"]`)
+	leave()
+	<-stopping
+	fifth := listen(t.Context(), 5)
+	answer(true)
+	followed(fifth, `["file:///1"]`)
+	mu.Lock()
+	defer mu.Unlock()
+	if want := []string{"resources/subscribe", "resources/subscribe", "resources/unsubscribe", "resources/subscribe"}; !slices.Equal(sent, want) {
+		t.Errorf("the server was told %q, want %q", sent, want)
 	}
 }
