@@ -147,7 +147,7 @@ func TestRedactText(t *testing.T) {
 	}
 }
 
-func FuzzRedactJSON(f *testing.F) {
+func FuzzAppendJSON(f *testing.F) {
 	for _, s := range []string{`{"a":[1,"\u00e9\n",{"token":"x"}],"content":"y"}`, `{"value":"x","name":"token"}`, `"\ud83d\ude00\ud83d"`, `["--token","\"`, `{"a":1e5,"b":-0.1}`, `{"`, `[[[[]]]]`, "\"\\", `{"name":"--token","value":{"value":"q","key":"password"}}`} {
 		f.Add([]byte(s))
 	}
