@@ -12,6 +12,7 @@ import (
 	"sync"
 	"unicode"
 
+	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/clientconf"
 	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/splice"
@@ -33,8 +34,12 @@ func (x *examiner) dirsOf(e *entry) []directory {
 		return nil
 	}
 	var list []directory
+	shown := calllog.RedactArgs(e.command.Args)
 	add := func(d launch.Directory, mount bool) {
 		if d.Arg < 0 || d.Arg >= len(e.Args) || launch.HasPlaceholder(d.Path) || len(list) >= most {
+			return
+		}
+		if d.Arg < len(shown) && shown[d.Arg] != e.command.Args[d.Arg] { // a secret, and would be shown as what it is not
 			return
 		}
 		filled, exact := e.client.Expand(d.Path, x.m.Host)

@@ -21,7 +21,8 @@ var plantedFiles = map[string]string{
 	    "headers": {"Authorization": "Bearer Zq7PlantedSecret9", "X-Own": "Zq7PlantedSecretA"}},
 	  "c": {"command": "env API_KEY=Zq7PlantedSecretB npx server"},
 	  "d": {"command": "sh", "args": ["-c", "TOKEN=Zq7PlantedSecretC npx server"]},
-	  "e": {"command": "/opt/server", "args": ["--dsn", "postgres://u:Zq7PlantedSecretD@db/x", "~/a"], "Args": 1}
+	  "e": {"command": "/opt/server", "args": ["--dsn", "postgres://u:Zq7PlantedSecretD@db/x", "~/a"], "Args": 1},
+	  "f": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "--api-key", "Zq7PlantedSecretE", "~/a"]}
 	}}`,
 	"cursor .cursor/mcp.json": "\ufeff" + `{"servers": {"a": {"command": "npx", "args": ["${input:x}"], "environment": {"K": "Zq7PlantedSecret1"}, "env": {"K": "Zq7PlantedSecret2",},}}}`,
 	"codex config.toml": `[mcp_servers.a]
