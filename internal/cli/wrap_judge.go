@@ -97,7 +97,11 @@ func (c *configured) judgeRoots(v verdict, o wrapOptions, set roots.Set, dirs []
 			for _, r := range set.Dirs() {
 				list = append(list, r.Path)
 			}
-			v.why = fmt.Sprintf("stays as it is: its own %q is not in %s", d.Path, strings.Join(list, ", "))
+			own := d.Path
+			if shown := calllog.RedactArgs(command.Args); d.Arg >= 0 && d.Arg < len(shown) && shown[d.Arg] != command.Args[d.Arg] {
+				own = shown[d.Arg]
+			}
+			v.why = fmt.Sprintf("stays as it is: its own %q is not in %s", own, strings.Join(list, ", "))
 			v.hint = "write: " + byHand(command, list...)
 			return v
 		}
