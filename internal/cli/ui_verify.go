@@ -48,7 +48,7 @@ func (a *app) verifiable() []ui.Configured {
 	one := []config.DirFlag{{Name: "one", Dir: dir, Access: roots.ReadWrite, Flag: "--root"}}
 	add := func(name, from, file string) {
 		c := ui.Configured{ID: file + "\x00" + name, Name: name, From: from, File: file}
-		plan, err := config.Resolve(a.system(), config.Flags{Config: file, Server: name, Roots: one})
+		plan, err := a.tryPlan(config.Flags{Config: file, Server: name, Roots: one})
 		switch {
 		case err != nil:
 			c.Why = err.Error()

@@ -15,7 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rootbound/rootbound/internal/calllog"
+	"github.com/rootbound/rootbound/internal/clientconf"
 	"github.com/rootbound/rootbound/internal/config"
+	"github.com/rootbound/rootbound/internal/doctor"
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/streamable"
@@ -97,7 +99,12 @@ Exit codes: 0 nothing of what --fail-on says was found, 1 error, or the server d
 	f.StringArrayVar(&v.AllowEnv, "allow-env", nil, "the `NAME` of an environment variable that it gets; may be repeated")
 	f.BoolVar(&v.tell, "progress", false, "print what is being tried, one JSON object a line, and no report as text")
 	cmd.RegisterFlagCompletionFunc("only", completeCases)
-	cmd.RegisterFlagCompletionFunc("server", a.completeServers(&v.Config))
+	cmd.RegisterFlagCompletionFunc("server", func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if _, files := a.clientFiles(v.Config); v.Config != "" && len(files) > 0 {
+			return serverNames(files[0]), cobra.ShellCompDirectiveNoFileComp
+		}
+		return a.completeServers(&v.Config)(cmd, args, typed)
+	})
 	for name, values := range map[string][]string{"era": {"legacy", "modern", "both"}, "fail-on": {"leaked", "any", "nothing"}} {
 		cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	}
@@ -329,7 +336,7 @@ func (a *app) newTested(ctx context.Context, v verifying, workspace string) (*te
 	if flags.Confine = !v.unconfined; flags.Confine {
 		flags.AllowWrite = []string{workspace} // so that what leaks out of the roots in it can be seen
 	}
-	plan, err := config.Resolve(a.system(), flags)
+	plan, err := a.tryPlan(flags)
 	if err != nil {
 		return nil, err
 	}
@@ -375,6 +382,92 @@ func (a *app) newTested(ctx context.Context, v verifying, workspace string) (*te
 		return nil, err
 	}
 	return t, nil
+}
+
+// tryPlan is the plan of a server that is tried. One of a client's file is started as that client would start it, but for the directories
+// in its arguments: where roots are given, they take the places of those.
+func (a *app) tryPlan(flags config.Flags) (*config.Plan, error) {
+	s, err := a.clientServer(flags.Config, flags.Server)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil {
+		plan, err := config.Resolve(a.system(), flags)
+		if err != nil && a.isRemote(flags.Config, flags.Server) {
+			err = fmt.Errorf("%s: the URL of %q is not read in this form: try it with `rootbound verify --url URL`, and --header for what it has to be sent",
+				flags.Config, flags.Server)
+		}
+		return plan, err
+	}
+	command := startable(s.Command, s.Command.Dir)
+	var outside *launch.OutsideError
+	if len(flags.Roots) > 0 && errors.As(launch.CheckDirectories(command, roots.Set{}, string(filepath.Separator)), &outside) {
+		command.Args = outside.Args
+	}
+	flags.Config, flags.Server, flags.Command = "", "", append([]string{command.Path}, command.Args...)
+	plan, err := config.Resolve(a.system(), flags)
+	if err != nil {
+		return nil, err
+	}
+	plan.Command.Env = map[string]string{}
+	for _, v := range s.Env {
+		name, value, _ := strings.Cut(v, "=")
+		plan.Command.Env[name] = value
+	}
+	return plan, nil
+}
+
+// clientServer is a server that is started here, of a file where a client looks for it. It is nil for one of another file, and for one
+// with a URL.
+func (a *app) clientServer(file, name string) (*doctor.Startable, error) {
+	if file == "" || name == "" {
+		return nil, nil
+	}
+	host, files := a.clientFiles(file)
+	var names []string
+	for _, f := range files {
+		one := *f
+		one.Servers = slices.DeleteFunc(slices.Clone(f.Servers), func(s *clientconf.Server) bool { return s.Name != name })
+		if list := (doctor.Machine{Host: host}).Startables([]*clientconf.File{&one}); len(list) > 0 {
+			return &list[0], nil
+		}
+		names = append(names, serverNames(f)...)
+	}
+	if len(names) > 0 && !slices.Contains(names, name) {
+		return nil, usageError{withHint(fmt.Errorf("%s: there is no server %q", file, name), among(name, names))}
+	}
+	return nil, nil
+}
+
+// isRemote reports whether a client's file has a server of that name with a URL.
+func (a *app) isRemote(file, name string) bool {
+	_, files := a.clientFiles(file)
+	return slices.ContainsFunc(files, func(f *clientconf.File) bool {
+		return slices.ContainsFunc(f.Servers, func(s *clientconf.Server) bool { return s.Name == name && s.Remote() })
+	})
+}
+
+// clientFiles are a file as the clients read it that look for it there.
+func (a *app) clientFiles(file string) (clientconf.Host, []*clientconf.File) {
+	host, err := a.clientHost("")
+	file, absent := filepath.Abs(file)
+	if err != nil || absent != nil { // without a home nobody's places are known
+		return host, nil
+	}
+	return host, slices.DeleteFunc(clientconf.Find(host), func(f *clientconf.File) bool {
+		return f.Place.Role != clientconf.Servers || realPath(f.Path) != realPath(file)
+	})
+}
+
+// serverNames are those of the servers that a client finds in a file.
+func serverNames(f *clientconf.File) []string {
+	var names []string
+	for _, s := range f.Servers {
+		if !s.Unread && !slices.Contains(names, s.Name) {
+			names = append(names, s.Name)
+		}
+	}
+	return names
 }
 
 // testedRemote is a server on another machine.
