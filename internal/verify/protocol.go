@@ -78,6 +78,9 @@ func protocol(era exchange.Era) []check {
 			return seenOf(len(had), bad, "all are", "are not")
 		}},
 		{"TC-25", "the list of tools, fetched again", "the same, in the same order", Low, "", func(s *session, listed list) (string, bool) {
+			if !listed.ok() {
+				return "", true
+			}
 			a, b := s.peer.listAll("tools/list", "tools"), s.peer.listAll("tools/list", "tools")
 			same := bytes.Equal(a.items, b.items) && bytes.Equal(a.items, listed.items)
 			return choose(same, "the same", "another"), same
@@ -92,20 +95,18 @@ func protocol(era exchange.Era) []check {
 			return fmt.Sprintf("%d", listed.pages), true
 		}},
 		{"TC-21", "a call of a tool that is not there", "an error", Low, "", func(s *session, _ list) (string, bool) {
-			r := s.peer.call("rootbound_no_such_tool", []byte("{}"))
-			return describe(s, r), r.refused() && !r.hung
+			return refusal(s.peer.call("rootbound_no_such_tool", []byte("{}")))
 		}},
 		{"TC-22", "a call without the arguments that it needs", "an error", Low, "", func(s *session, _ list) (string, bool) {
 			t := s.tools[roleRead]
 			if t == nil {
 				return "", true
 			}
-			r := s.peer.call(t.name, []byte("{}"))
-			return describe(s, r), r.refused() && !r.hung
+			return refusal(s.peer.call(t.name, []byte("{}")))
 		}},
 		{"EC-04", "a method that is not there", fmt.Sprintf("the error %d", wire.CodeMethodNotFound), Low, "", func(s *session, _ list) (string, bool) {
 			r := s.peer.request("rootbound/no-such-method", nil)
-			return describe(s, r), r.code() == wire.CodeMethodNotFound
+			return describe(r), r.code() == wire.CodeMethodNotFound
 		}},
 		{"TC-15", "tools that say that they only read", "they change nothing", High, "", func(s *session, _ list) (string, bool) {
 			return s.readOnlyTools()
@@ -126,7 +127,7 @@ var handshakeChecks = []check{
 		defer p.close()
 		v := wire.GetString(first.result, "protocolVersion")
 		if !first.ok() {
-			return "refused: " + first.text(), true // an example of the specification has it so
+			return refusal(first) // an example of the specification has it so
 		}
 		return fmt.Sprintf("it answered with %q", v), regexp.MustCompile(`^202\d-\d\d-\d\d$`).MatchString(v)
 	}},
@@ -137,7 +138,7 @@ var handshakeChecks = []check{
 		}
 		defer p.close()
 		if !first.ok() {
-			return "refused: " + first.text(), true
+			return refusal(first)
 		}
 		return fmt.Sprintf("it answered with %q", wire.GetString(first.result, "protocolVersion")), wire.GetString(first.result, "protocolVersion") != ""
 	}},
@@ -159,23 +160,26 @@ var statelessChecks = []check{
 		s.peer.opt.revision = "1999-01-01"
 		r := s.peer.request("tools/list", nil)
 		s.peer.opt.revision = old
-		return describe(s, r), r.code() == -32022
+		return describe(r), r.code() == -32022
 	}},
 	{"VD-07", "a request without its revision", "the error -32602", Low, "", func(s *session, _ list) (string, bool) {
 		if slices.Contains(s.report.Server.Eras, exchange.Legacy.String()) {
 			return "", true // it is one of the handshake revisions
 		}
 		r, _ := s.peer.once("tools/list", []byte(`{"_meta":{"`+exchange.MetaCapabilities+`":{}}}`))
-		return describe(s, r), r.refused()
+		return refusal(r)
 	}},
 	{"MR-18", "the kind of a result", `"resultType"`, Low, "", func(s *session, _ list) (string, bool) {
 		r := s.peer.request("tools/list", nil)
+		if !r.ok() {
+			return choose(r.hung, describe(r), ""), !r.hung
+		}
 		t := wire.GetString(r.result, "resultType")
 		return fmt.Sprintf("%q", t), t == "complete" || t == ""
 	}},
 	{"VD-24", "a method of the handshake revisions, with the words of the stateless one", "an error", Low, "", func(s *session, _ list) (string, bool) {
 		r := s.peer.request("logging/setLevel", []byte(`{"level":"debug"}`))
-		return describe(s, r), r.refused()
+		return refusal(r)
 	}},
 }
 
@@ -189,7 +193,10 @@ func seenOf(n int, bad []string, good, wrong string) (string, bool) {
 	return fmt.Sprintf("%s %s", strings.Join(bad, ", "), wrong), false
 }
 
-func describe(s *session, r reply) string {
+// refusal is for what has to be refused.
+func refusal(r reply) (seen string, ok bool) { return describe(r), r.refused() && !r.hung }
+
+func describe(r reply) string {
 	switch {
 	case r.hung:
 		return "no answer"

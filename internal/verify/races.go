@@ -13,19 +13,19 @@ import (
 // A race has a directory of the root that is now a directory and now a link to outside, while the server is asked for what is in
 // it. Who checks a path and opens it afterwards loses now and then.
 
-// swap goes on exchanging the directory d of the case for a link outside until the returned function is called.
-func (a *attempt) swap(ctx context.Context) (stop func()) {
+// swap goes on exchanging the directory d of the case for a link outside until the returned function is called, which says why it
+// ended before.
+func (a *attempt) swap(ctx context.Context) (stop func() error) {
 	real, other := a.in("d"), a.in("link")
 	ctx, cancel := context.WithCancel(ctx)
 	var done sync.WaitGroup
+	var failed error
 	done.Go(func() {
-		for ctx.Err() == nil {
-			if err := exchanged(real, other, a.in("spare")); err != nil {
-				return
-			}
+		for ctx.Err() == nil && failed == nil {
+			failed = exchanged(real, other, a.in("spare"))
 		}
 	})
-	return func() { cancel(); done.Wait() }
+	return func() error { cancel(); done.Wait(); return failed }
 }
 
 // exchangedSlowly exchanges two names where the system has no call for it: for a moment one of them is not there.
@@ -45,10 +45,12 @@ func raced(id string, r role, what string, step func(a *attempt, n int)) trial {
 		},
 		try: func(a *attempt) {
 			stop := a.swap(a.ctx)
-			defer stop()
 			n := 0
 			for end := time.Now().Add(a.race); time.Now().Before(end) && len(a.leaks) == 0 && len(a.faults) == 0; n++ {
 				step(a, n)
+			}
+			if err := stop(); err != nil {
+				a.unsure("the directory was not swapped all the time: %s", a.short(err.Error()))
 			}
 			a.answers = []string{fmt.Sprintf("%d calls in %v", n, a.race)}
 		},
