@@ -19,7 +19,7 @@ func (a *attempt) swap(ctx context.Context) (stop func() error) {
 	real, other := a.in("d"), a.in("link")
 	ctx, cancel := context.WithCancel(ctx)
 	var done sync.WaitGroup
-	var failed error
+	failed := exchanged(real, other, a.in("spare")) // whether it can be done at all is known before the race
 	done.Go(func() {
 		for ctx.Err() == nil && failed == nil {
 			failed = exchanged(real, other, a.in("spare"))
