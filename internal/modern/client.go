@@ -32,6 +32,7 @@ type Client struct {
 
 	mu     sync.Mutex
 	open   map[string]*call // by the id the client waits for now
+	known  map[string]bool  // ids of requests that are open or given back, as those behind know them
 	parked []*call          // given back, the oldest first
 
 	unsent exchange.Tally // requests, but for subscriptions, whose answers were not sent yet
@@ -52,7 +53,7 @@ func NewClient(next exchange.Handler, s *exchange.Session, o Options) *Client {
 	if o.Report == nil {
 		o.Report = func(string, ...any) {}
 	}
-	return &Client{next: next, session: s, report: o.Report, sealer: newSealer(o.Key, time.Now), name: handle(6) + ".", open: map[string]*call{}}
+	return &Client{next: next, session: s, report: o.Report, sealer: newSealer(o.Key, time.Now), name: handle(6) + ".", open: map[string]*call{}, known: map[string]bool{}}
 }
 
 // Removed reports whether a method is one that this revision took out.
@@ -104,6 +105,7 @@ func (c *Client) notification(m *wire.Message) {
 		if id := k.id; id != nil && !k.finished { // nothing is said of it any more
 			k.finished, k.id = true, nil
 			c.close(id)
+			c.forget(k)
 			k.on.End(nil)
 			c.sent(k)
 		}
@@ -192,7 +194,9 @@ func (c *Client) request(m *wire.Message, on exchange.Stream) {
 		}
 		r.Msg = m.WithParams(p)
 	}
-	k := &call{edge: c, first: m, on: on, id: m.ID(), meta: m.Meta(), brought: brought, listen: m.Method() == exchange.Listen}
+	id := c.inward(m)
+	r.Msg = r.Msg.WithID(id)
+	k := &call{edge: c, first: m.WithID(id), on: on, id: m.ID(), meta: m.Meta(), brought: brought, listen: m.Method() == exchange.Listen}
 	k.token, _ = wire.Get(m.Meta(), "progressToken")
 	k.ctx, k.cancel = context.WithCancelCause(c.session.Context())
 	r.Caller = k
@@ -243,6 +247,7 @@ func (k *call) finish() {
 	id := k.id
 	k.finished, k.id = true, nil
 	c.close(id)
+	c.forget(k)
 	defer c.sent(k)
 	// A subscription ends with its connection, whose end is no failure that anybody waits to hear of.
 	if over := k.listen && c.session.Context().Err() != nil; o.Msg != nil && !over {
@@ -277,6 +282,26 @@ func (c *Client) close(id []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.open, wire.IDKey(id))
+}
+
+// inward returns the id under which those behind are to know a request: its client's, unless that is still the one of a request which was
+// given back. That one is answered for the client, who may use its id again, and open for them.
+func (c *Client) inward(m *wire.Message) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	id := m.ID()
+	for c.known[wire.IDKey(id)] {
+		id = exchange.NewID()
+	}
+	c.known[wire.IDKey(id)] = true
+	return id
+}
+
+// forget ends what those behind know of k.
+func (c *Client) forget(k *call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.known, k.first.Key())
 }
 
 // opened puts k under the id that the client waits for now.
@@ -447,6 +472,7 @@ func (k *call) abandon() {
 	c.mu.Lock()
 	c.parked = slices.DeleteFunc(c.parked, func(o *call) bool { return o == k })
 	c.mu.Unlock()
+	c.forget(k)
 	defer k.cancel(ErrAbandoned) // behind what is said of it, or its questions would be answered before that
 	p := append([]byte(`{"requestId":`), k.first.ID()...)
 	p = wire.AppendQuote(append(p, `,"reason":`...), ErrAbandoned.Error())

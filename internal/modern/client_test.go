@@ -108,6 +108,37 @@ func TestAHandlerAsksAStatelessClientInMidCall(t *testing.T) {
 	}
 }
 
+// The id of a request that was given back is free for its client. Another one under it is another one for those behind, too: what is
+// said of it is not said of the first.
+func TestTheIDOfARequestThatWasGivenBack(t *testing.T) {
+	var asked, other, cancelled string
+	c := newClient(t, exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		switch {
+		case r.Msg.Kind() == wire.Notification:
+			id, _ := wire.Get(r.Msg.Params(), "requestId")
+			cancelled = string(id)
+		case asked == "":
+			asked = r.Msg.Key()
+			asking(ctx, r, reply)
+		default:
+			other = r.Msg.Key()
+		}
+	}))
+	s := c.state(c.say("%s", toolCall(1, "1", ""))[1])
+	c.say("%s", strings.Replace(toolCall(1, "2", ""), `"name":"x"`, `"name":"y"`, 1))
+	c.say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	if asked != "1" || other == "1" || wire.IDKey([]byte(cancelled)) != other {
+		t.Errorf("given back: %s, the other one: %s, cancelled: %s", asked, other, cancelled)
+	}
+	got := c.say("%s", toolCall(1, "1", `,"inputResponses":{"a":{"roots":[]},"b":{"action":"accept"}},"requestState":"`+s+`"`))
+	if !strings.Contains(got[len(got)-1], `"id":1,"result":{"resultType":"input_required"`) {
+		t.Errorf("got %q", got)
+	}
+	if len(c.edge.known) != 1 {
+		t.Errorf("known are %v", c.edge.known)
+	}
+}
+
 func TestAStateIsRefusedWhenUsedOrForAnotherRequest(t *testing.T) {
 	const refused = `"error":{"code":-32602,"message":"rootbound: the request state is not valid for this request, was used, or is too old"`
 	for name, retry := range map[string]func(state string) []string{
