@@ -36,8 +36,8 @@ func (n Net) within(m Net) bool {
 	return m.All || !n.All && !slices.ContainsFunc(n.Hosts, func(h string) bool { return !slices.Contains(m.Hosts, h) })
 }
 
-// ParseNet reads the value of --net: none, all, or hosts with commas between them.
-func ParseNet(s string) (Net, error) {
+// parseNet reads the value of --net: none, all, or hosts with commas between them.
+func parseNet(s string) (Net, error) {
 	switch s {
 	case "none":
 		return Net{}, nil
@@ -107,7 +107,7 @@ func (r *resolver) confine() error {
 	p.Confine = narrow(r, "confine", func(s Settings) Setting[bool] { return s.Confine }, usual(false), true, false)
 	p.AllowUnix = narrow(r, "allow_unix", func(s Settings) Setting[bool] { return s.AllowUnix }, usual(false), false, true)
 	if r.flags.Net != "" {
-		net, err := ParseNet(r.flags.Net)
+		net, err := parseNet(r.flags.Net)
 		if err != nil {
 			return fmt.Errorf("reading --net %q: %w", r.flags.Net, err)
 		}

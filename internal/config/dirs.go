@@ -123,7 +123,7 @@ func (r *resolver) fromFlags() (roots.Set, error) {
 				return roots.Set{}, fmt.Errorf("%s %s: no active workspace is set: rootbound roots use DIR sets it", f.Flag, launch.Active)
 			}
 			var name string
-			dir, name = r.active()
+			dir, name = r.layers.operator.active()
 			o.AllowBroad = r.p.AllowBroad.Value
 			if o.Name == "" {
 				o.Name = name
@@ -147,21 +147,6 @@ func (r *resolver) fromFlags() (roots.Set, error) {
 		return roots.Set{}, none
 	}
 	return unique(dirs, func(d roots.Dir) Origin { return Origin{Word: d.Origin} })
-}
-
-// active returns the directory of the active workspace, and its name when it is a root of the file.
-func (r *resolver) active() (dir, name string) {
-	f := r.layers.operator
-	lists := [][]Root{f.Roots.Value}
-	for _, s := range f.Servers {
-		lists = append(lists, s.Roots.Value)
-	}
-	for _, root := range slices.Concat(lists...) {
-		if root.Name == r.p.Active.Value {
-			return absolute(filepath.Dir(f.Path), root.Path), root.Name
-		}
-	}
-	return absolute(filepath.Dir(f.Path), r.p.Active.Value), ""
 }
 
 func (r *resolver) fromFile(list []Root) (roots.Set, error) {

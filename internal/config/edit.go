@@ -172,11 +172,7 @@ func Use(file, root string) (Change, error) {
 		if f.form != ours {
 			return nil, &Error{File: f.Path, Msg: "this is a client's file: the active workspace belongs into your own, rootbound.toml"}
 		}
-		lists := slices.Clone(f.Roots.Value)
-		for _, s := range f.Servers {
-			lists = append(lists, s.Roots.Value...)
-		}
-		value := root
+		lists, value := f.allRoots(), root
 		if !slices.ContainsFunc(lists, func(r Root) bool { return r.Name == root && root != "" }) {
 			d, err := roots.Resolve(root, roots.ResolveOptions{Access: roots.ReadOnly, AllowBroad: true})
 			if err != nil {
@@ -233,7 +229,7 @@ func (f *File) scope(server string) (splice.Path, Setting[[]Root], error) {
 	i := slices.IndexFunc(f.Servers, func(s *Server) bool { return s.Name == server })
 	if i < 0 {
 		msg := fmt.Sprintf("there is no server %q", server)
-		if near, ok := launch.Nearest(server, f.ServerNames()); ok {
+		if near, ok := launch.Nearest(server, f.serverNames()); ok {
 			msg += fmt.Sprintf(", did you mean %q?", near)
 		}
 		return nil, Setting[[]Root]{}, &Error{File: f.Path, Msg: msg}

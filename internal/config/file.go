@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rootbound/rootbound/internal/launch"
@@ -241,8 +242,17 @@ func (f *File) Server(name string) (*Server, bool) {
 	return nil, false
 }
 
-// ServerNames returns the names of the servers, in the order of the file.
-func (f *File) ServerNames() []string {
+// allRoots are the roots of every list of the file.
+func (f *File) allRoots() []Root {
+	list := slices.Clone(f.Roots.Value)
+	for _, s := range f.Servers {
+		list = append(list, s.Roots.Value...)
+	}
+	return list
+}
+
+// serverNames returns the names of the servers, in the order of the file.
+func (f *File) serverNames() []string {
 	var names []string
 	for _, s := range f.Servers {
 		names = append(names, s.Name)

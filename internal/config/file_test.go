@@ -131,7 +131,7 @@ func TestParseOwnForm(t *testing.T) {
 			return out
 		}
 		got := plain{f.Active.Value, f.ClientRoots.Value, f.ListChanged.Value, f.AllowBroad.Value, f.ShareRoots.Value,
-			f.StrictProtocol.Value, f.OnChange.Value, f.Paths.Value, f.ServerNames(), strip(f.Roots.Value)}
+			f.StrictProtocol.Value, f.OnChange.Value, f.Paths.Value, f.serverNames(), strip(f.Roots.Value)}
 		want := plain{"api", roots.Ignore, false, true, true, true, Restart, launch.Elsewhere, []string{"fs", "plain"}, []Root{
 			{Path: "/srv/api", Name: "api", Access: roots.ReadWrite}, {Path: "/srv/a b", Access: roots.ReadOnly, Pin: true},
 		}}
@@ -211,7 +211,7 @@ url = "https://example.test/mcp"
 		if f.form != client {
 			t.Errorf("%s: form %d", path, f.form)
 		}
-		if diff := cmp.Diff([]string{"filesystem", "quiet", "absent", "remote"}, f.ServerNames()); diff != "" {
+		if diff := cmp.Diff([]string{"filesystem", "quiet", "absent", "remote"}, f.serverNames()); diff != "" {
 			t.Errorf("%s: servers (-want +got):\n%s", path, diff)
 		}
 		fs, _ := f.Server("filesystem")

@@ -86,18 +86,18 @@ func (f *File) activePlace() string {
 	if !f.Active.Given() {
 		return ""
 	}
-	all := [][]Root{f.Roots.Value}
-	for _, s := range f.Servers {
-		all = append(all, s.Roots.Value)
-	}
-	for _, list := range all {
-		for _, r := range list {
-			if r.Name == f.Active.Value {
-				return filepath.Clean(f.placeOf(r))
-			}
+	dir, _ := f.active()
+	return filepath.Clean(dir)
+}
+
+// active returns the directory of the active workspace, and its name when it is a root of the file.
+func (f *File) active() (dir, name string) {
+	for _, r := range f.allRoots() {
+		if r.Name == f.Active.Value {
+			return f.placeOf(r), r.Name
 		}
 	}
-	return filepath.Clean(absolute(filepath.Dir(f.Path), f.Active.Value))
+	return absolute(filepath.Dir(f.Path), f.Active.Value), ""
 }
 
 // Effect is what an edit changes for the servers that follow one list of a file, or its active workspace.

@@ -172,7 +172,7 @@ func load(sys System, f Flags) (*layers, error) {
 		}
 		return read(path, false)
 	}
-	l.managed = layer(sys.ManagedDir())
+	l.managed = layer(sys.managedDir())
 	if f.Config != "" {
 		path := f.Config
 		if !filepath.IsAbs(path) {
@@ -318,7 +318,7 @@ func (r *resolver) choose() (*Server, error) {
 		if f == nil {
 			continue
 		}
-		for _, name := range f.ServerNames() {
+		for _, name := range f.serverNames() {
 			if !slices.Contains(r.p.Servers, name) {
 				r.p.Servers = append(r.p.Servers, name)
 			}

@@ -478,8 +478,8 @@ func TestUserFile(t *testing.T) {
 	} {
 		s := System{Env: lookup, GOOS: goos}
 		file, err := s.UserFile()
-		if err != nil || filepath.ToSlash(file) != want[0] || filepath.ToSlash(s.ManagedDir()) != want[1] {
-			t.Errorf("%s: %q, %q, %v", goos, file, s.ManagedDir(), err)
+		if err != nil || filepath.ToSlash(file) != want[0] || filepath.ToSlash(s.managedDir()) != want[1] {
+			t.Errorf("%s: %q, %q, %v", goos, file, s.managedDir(), err)
 		}
 	}
 	env["XDG_CONFIG_HOME"] = "relative"

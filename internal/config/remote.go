@@ -83,8 +83,8 @@ func checkHeader(name, value string) error {
 	return placeholders(value, func(kind, arg string) (string, error) { return "", nil }, nil)
 }
 
-// ParseHeader reads the value "NAME: VALUE" of --header.
-func ParseHeader(text string) (name, value string, err error) {
+// parseHeader reads the value "NAME: VALUE" of --header.
+func parseHeader(text string) (name, value string, err error) {
 	name, value, ok := strings.Cut(text, ":")
 	if !ok {
 		return "", "", errors.New("a header is written NAME: VALUE") // the text may be a secret
@@ -212,7 +212,7 @@ func (r *resolver) remote(s *Server) error {
 			all[http.CanonicalHeaderKey(name)] = value
 		}
 		for _, h := range r.flags.Headers {
-			name, value, err := ParseHeader(h)
+			name, value, err := parseHeader(h)
 			if err != nil {
 				return fmt.Errorf("reading --header: %w", err)
 			}

@@ -291,7 +291,7 @@ effect = "unknown"
 want = "deny"
 reason = "why"
 `
-	tests, err := ParseTests("/t/t.toml", []byte(text))
+	tests, err := parseTests("/t/t.toml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +313,7 @@ reason = "why"
 		"[[test]]\narguments = { a = 1979-05-27 }": "JSON has no",
 		"[[test]]\nx = 1":                          `unknown key "x"`,
 	} {
-		if _, err := ParseTests("/t/t.toml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parseTests("/t/t.toml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -324,7 +324,7 @@ func FuzzParseTests(f *testing.F) {
 	f.Add("[[test]]\ntool = \"t\"\nwant = \"ask\"\narguments = { a = 0b1, b = [1e5, inf, 07:32:00], c = '''\n''' }\n")
 	f.Add(`{"test": [{"tool": "t", "want": "deny", "arguments": {"a": [null, -0, 1E5]}}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		tests, err := ParseTests("/t/t.toml", []byte(text))
+		tests, err := parseTests("/t/t.toml", []byte(text))
 		if err != nil {
 			return
 		}

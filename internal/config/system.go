@@ -25,8 +25,8 @@ const fileName = "rootbound"
 // FileNames are the names that the file of a layer can have in its directory; only one of them may be there.
 func FileNames() []string { return []string{fileName + ".toml", fileName + ".json"} }
 
-// ManagedDir returns the directory of the file that binds every user.
-func (s System) ManagedDir() string {
+// managedDir returns the directory of the file that binds every user.
+func (s System) managedDir() string {
 	switch {
 	case s.Managed != "":
 		return s.Managed

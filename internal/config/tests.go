@@ -35,11 +35,11 @@ func LoadTests(path string) ([]Test, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading tests %q: %w", path, reason(err))
 	}
-	return ParseTests(path, text)
+	return parseTests(path, text)
 }
 
-// ParseTests reads the text of a file of tests, in the grammars of a configuration. The error holds every fault.
-func ParseTests(path string, text []byte) ([]Test, error) {
+// parseTests reads the text of a file of tests, in the grammars of a configuration. The error holds every fault.
+func parseTests(path string, text []byte) ([]Test, error) {
 	d, err := newDecoder(path, text)
 	if err != nil {
 		return nil, err
