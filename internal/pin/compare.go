@@ -84,10 +84,11 @@ func Compare(old, new Definition) []Change {
 	if bytes.Equal(old.Text, new.Text) {
 		return nil
 	}
-	c := &comparison{}
+	c := &comparison{described: map[string]bool{}}
 	before, _ := decoded(old.Text).(map[string]any)
 	after, _ := decoded(new.Text).(map[string]any)
 	c.script = scriptOf(texts(before))
+	described(before, func(s string) { c.described[s] = true })
 	c.members("", before, after, func(path, name string, a, b any) {
 		switch name {
 		case "title", "description", "instructions":
@@ -118,14 +119,19 @@ func Compare(old, new Definition) []Change {
 type comparison struct {
 	changes []Change
 	script  scripts // of the old texts
+	// described are those of the old texts that describe something.
+	described map[string]bool
 }
 
 // absent stands for a member that is not there: null is a value.
 type absent struct{}
 
 func (c *comparison) add(path string, a, b any, danger string) {
-	if hidesMore(a, b) || b != (absent{}) && unseen.Any(path) {
+	switch {
+	case hidesMore(a, b) || b != (absent{}) && unseen.Any(path):
 		danger = dangerHidden
+	case danger == "":
+		danger = c.newWords(b)
 	}
 	change := Change{path, encoded(a), encoded(b), danger}
 	switch {
@@ -134,6 +140,36 @@ func (c *comparison) add(path string, a, b any, danger string) {
 		c.changes = append(c.changes, change)
 	case danger != "": // the last place is for one that counts
 		c.changes[maxChanges-1] = change
+	}
+}
+
+// newWords says why a text in a value that describes something, and is not in the old definition, is more than a matter of words;
+// nothing where it is none.
+func (c *comparison) newWords(v any) (danger string) {
+	described(v, func(s string) {
+		if danger == "" && !c.described[s] {
+			danger = steering("", s, c.script)
+		}
+	})
+	return danger
+}
+
+// described calls f with every text in a value that describes something.
+func described(v any, f func(s string)) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			described(e, f)
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			s, is := v[name].(string)
+			if is && (name == "title" || name == "description" || name == "$comment") {
+				f(s)
+				continue
+			}
+			described(v[name], f)
+		}
 	}
 }
 

@@ -64,6 +64,7 @@ type Pins struct {
 	waiting map[string]Definition
 	seen    map[string]Sight // the last sight of each
 	held    map[string]Sight // what is not to be used now
+	crowded bool             // there were more than are kept
 	local   map[string]bool  // pinned here alone, since it could not be written
 
 	released []Definition // what was held and is not any more, in order, without its text: this only grows
@@ -96,7 +97,7 @@ func (p *Pins) Held(kind Kind, name string) (Sight, bool) {
 	key := Definition{Kind: kind, Name: name}.Key()
 	p.mu.RLock()
 	_, held := p.held[key]
-	held = held || !p.begun || p.err != nil
+	held = held || !p.begun || p.err != nil || p.crowded
 	p.mu.RUnlock()
 	if !held {
 		return Sight{}, false
@@ -107,9 +108,17 @@ func (p *Pins) Held(kind Kind, name string) (Sight, bool) {
 	if p.err != nil {
 		return Sight{Definition: Definition{Kind: kind, Name: name}, Why: unreadable}, true
 	}
-	s, held := p.held[key]
-	return s, held
+	if s, held := p.held[key]; held {
+		return s, true
+	}
+	if _, known := p.pinned[key]; p.crowded && !known {
+		return Sight{Definition: Definition{Kind: kind, Name: name}, Why: tooMany}, true
+	}
+	return Sight{}, false
 }
+
+// tooMany is why one is held that came when there was no room for more.
+const tooMany = "the server has too many of them"
 
 // unreadable is why everything is held when the files cannot be read.
 const unreadable = "the pins cannot be read"
@@ -175,7 +184,15 @@ func (p *Pins) take(c contents, err error) {
 			}
 		}
 	}
+	p.crowded = p.crowded && p.full("")
 	p.hold()
+}
+
+// full reports whether there is no room for one that is not known yet.
+func (p *Pins) full(key string) bool {
+	_, waits := p.waiting[key]
+	_, seen := p.seen[key]
+	return !waits && !seen && max(len(p.pinned)+len(p.waiting), len(p.seen)) >= maxPins
 }
 
 // hold computes anew what is held. It is a new map, since others may read the old one.
@@ -208,8 +225,8 @@ func (p *Pins) judge(d Definition) Sight {
 		if s.Changes = Compare(pinned, d); !Dangerous(s.Changes) {
 			s.Outcome = Reworded
 		}
-	case len(p.pinned) >= maxPins:
-		s.Why = "the server has too many of them"
+	case p.full(key):
+		s.Why = tooMany
 	default:
 		if s.Changes = Suspicious(d); len(s.Changes) == 0 {
 			s.Outcome = First
@@ -302,7 +319,12 @@ func (p *Pins) sights(defs []Definition) (sights []Sight, write bool) {
 
 // note remembers sights.
 func (p *Pins) note(sights []Sight) {
-	for _, s := range sights {
+	for i, s := range sights {
+		if s.Why == tooMany { // of which there may be any number
+			sights[i].New = !p.crowded
+			p.crowded = true
+			continue
+		}
 		p.seen[s.Key()] = s
 	}
 	p.hold()

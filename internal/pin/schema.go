@@ -106,7 +106,7 @@ func (c *comparison) schema(path string, a, b any, input bool) {
 	})
 }
 
-// alternatives compares lists of schemas, one by one.
+// alternatives compares lists of schemas: one by one, or where one got shorter or longer, by what is left or was there.
 func (c *comparison) alternatives(path string, a, b any, input, widens bool) {
 	x, y := list(a), list(b)
 	danger := ""
@@ -114,7 +114,8 @@ func (c *comparison) alternatives(path string, a, b any, input, widens bool) {
 	case !input:
 	case a == (absent{}) || b == (absent{}):
 		danger = dangerSchema
-	case widens && len(y) > len(x), !widens && len(y) < len(x):
+	case len(x) == len(y):
+	case widens && !all(x, y), !widens && !all(y, x):
 		danger = dangerWider
 	}
 	if len(x) != len(y) || danger != "" {
@@ -146,6 +147,11 @@ func list(v any) []any {
 
 func contains(list []any, v any) bool {
 	return slices.ContainsFunc(list, func(e any) bool { return encoded(e) == encoded(v) })
+}
+
+// all reports whether every element of some is in a list.
+func all(list, some []any) bool {
+	return !slices.ContainsFunc(some, func(v any) bool { return !contains(list, v) })
 }
 
 // widened compares lists of what is taken; none takes everything.
