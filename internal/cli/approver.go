@@ -68,6 +68,9 @@ func (r *running) approver(plan *config.Plan) guard.Approval {
 		}
 		r.approve.door, err = approval.Listen(door)
 	}
+	if err != nil && dir != "" {
+		err = fmt.Errorf("%w: set XDG_RUNTIME_DIR to a directory that can be written", err)
+	}
 	r.approve.open = err == nil && door.Closed == ""
 	if err == nil && !r.approve.open {
 		err = errors.New(door.Closed)

@@ -139,8 +139,14 @@ func (a *app) exit(err error) int {
 func complaint(err error) string {
 	text := fmt.Sprintf("rootbound: error: %v\n", err)
 	hint := hintError{}
-	if !errors.As(err, &hint) && errors.Is(err, fs.ErrPermission) {
+	switch {
+	case errors.As(err, &hint):
+	case errors.Is(err, fs.ErrPermission):
 		hint.hint = "look at who owns that, and at the rights of the directories above it"
+	case errors.Is(err, syscall.ENOSPC):
+		hint.hint = "make room there; `rootbound purge` lists what Rootbound keeps"
+	case errors.Is(err, syscall.EROFS):
+		hint.hint = "what is to be written lies on a file system that is mounted to be read only; HOME, or XDG_CONFIG_HOME and XDG_STATE_HOME, say where that is"
 	}
 	if hint.hint != "" {
 		text += fmt.Sprintf("rootbound: hint: %s\n", hint.hint)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,6 +34,15 @@ func knownClient(id string) error {
 // among is the hint for a word that is none of some.
 func among(word string, words []string) string {
 	hint := "there are " + strings.Join(words, ", ")
+	var longer []string
+	for _, w := range words {
+		if strings.HasPrefix(w, word) {
+			longer = append(longer, strconv.Quote(w))
+		}
+	}
+	if word != "" && len(longer) > 0 {
+		return fmt.Sprintf("did you mean %s? ", strings.Join(longer, " or ")) + hint
+	}
 	if near, ok := launch.Nearest(word, words); ok {
 		hint = fmt.Sprintf("did you mean %q? ", near) + hint
 	}

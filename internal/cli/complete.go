@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/config"
 )
 
@@ -17,6 +18,26 @@ func (a *app) completeServers(file *string) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveError
 		}
 		return plan.Servers, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeLogged completes the name of a server that logged lately or is configured; dir is the value of --dir.
+func (a *app) completeLogged(dir *string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		const lately = 100 // runs
+		names, _ := a.completeServers(new(string))(cmd, args, typed)
+		at, err := a.dirOf(*dir)
+		if err != nil {
+			return names, cobra.ShellCompDirectiveNoFileComp
+		}
+		runs, _ := calllog.Runs(at)
+		for _, run := range runs[max(0, len(runs)-lately):] {
+			if ends, err := calllog.ReadEnds(run.Path, 1); err == nil && ends.Start.Server != "" {
+				names = append(names, printable(ends.Start.Server))
+			}
+		}
+		slices.Sort(names)
+		return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 

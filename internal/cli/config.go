@@ -247,7 +247,9 @@ which allows nothing.`,
 			Args:              usageArgs(cobra.ExactArgs(1)),
 			ValidArgsFunction: a.completeRoots(&file, &server),
 			RunE: func(_ *cobra.Command, args []string) error {
-				err := a.edit(file, func(path string) (config.Change, error) { return config.RemoveRoot(path, server, absolute(args[0])) })
+				err := a.edit(file, func(path string) (config.Change, error) {
+					return ofRoot(config.RemoveRoot(path, server, absolute(args[0])))
+				})
 				if err != nil {
 					return err
 				}
@@ -288,7 +290,7 @@ flag names stays. Where it is the active workspace by its name, that follows.`,
 				return usageError{withHint(errors.New("what is to be set?"), "write --name NAME, --access ro or --pin")}
 			}
 			return a.edit(*file, func(path string) (config.Change, error) {
-				return config.SetRoot(path, *server, absolute(args[0]), func(r config.Root) config.Root {
+				return ofRoot(config.SetRoot(path, *server, absolute(args[0]), func(r config.Root) config.Root {
 					if given("name") {
 						r.Name = name
 					}
@@ -299,7 +301,7 @@ flag names stays. Where it is the active workspace by its name, that follows.`,
 						r.Pin = pin
 					}
 					return r
-				})
+				}))
 			})
 		},
 	}
@@ -357,6 +359,14 @@ func (a *app) edit(file string, change func(path string) (config.Change, error))
 	return nil
 }
 
+// ofRoot is an edit of a root that there is; where there is none, it says how to find those that there are.
+func ofRoot(c config.Change, err error) (config.Change, error) {
+	if err != nil {
+		err = withHint(err, "`rootbound roots list` shows those that there are")
+	}
+	return c, err
+}
+
 // noteEmpty says what an empty list means, where one is left.
 func (a *app) noteEmpty(file, server string) error {
 	path, err := a.configFile(file)
@@ -386,7 +396,11 @@ func (a *app) addRoot(file, server, value, access string, pin bool) error {
 	rights, _ := config.AccessOf(access)
 	before := a.held(file, server)
 	if err := a.edit(file, func(path string) (config.Change, error) {
-		return config.AddRoot(path, server, config.Root{Path: d.Dir, Name: d.Name, Access: rights, Pin: pin})
+		c, err := config.AddRoot(path, server, config.Root{Path: d.Dir, Name: d.Name, Access: rights, Pin: pin})
+		if refused := (*roots.Error)(nil); errors.As(err, &refused) && refused.Reason == roots.TooBroad {
+			err = withHint(err, "`allow_broad = true` in "+path+" allows it")
+		}
+		return c, err
 	}); err != nil {
 		return err
 	}
@@ -454,7 +468,7 @@ func (a *app) use(ctx context.Context, file, root string) error {
 			fmt.Fprintf(a.out, "%s, process %d, follows\n", printable(g.Server), g.PID)
 		}
 	}
-	if err := a.edit(file, func(path string) (config.Change, error) { return config.Use(path, absolute(root)) }); err != nil {
+	if err := a.edit(file, func(path string) (config.Change, error) { return ofRoot(config.Use(path, absolute(root))) }); err != nil {
 		return err
 	}
 	switch {

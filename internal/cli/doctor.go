@@ -106,7 +106,7 @@ func (a *app) machine(o doctorOptions) (doctor.Machine, []*clientconf.File, erro
 		m.Host.Project, m.Host.Env = "", nil
 	}
 	if len(o.clients) != 1 {
-		return m, nil, usageError{withHint(errors.New("--file needs one --client, by whose grammar the file is read"), "see `rootbound doctor --help`")}
+		return m, nil, usageError{withHint(errors.New("--file needs one --client, by whose grammar the file is read"), "write --client NAME; "+among("", clientNames()))}
 	}
 	path, err := filepath.Abs(o.file)
 	if err != nil {

@@ -36,7 +36,7 @@ and the tool as it is defined now; when that changes, it is void. Running guards
 		},
 		&cobra.Command{
 			Use: "clear [SERVER]", Short: "Take everything back, or all of a server", Example: "  rootbound approve grants clear filesystem", Args: usageArgs(cobra.MaximumNArgs(1)),
-			RunE: func(_ *cobra.Command, args []string) error { return a.clearGrants(args) },
+			ValidArgsFunction: a.completeGranted, RunE: func(_ *cobra.Command, args []string) error { return a.clearGrants(args) },
 		},
 	)
 	return cmd
@@ -114,6 +114,19 @@ func (a *app) clearGrants(servers []string) error {
 	}
 	_, err = fmt.Fprintf(a.out, "revoked: %s of %s\n", plural(len(gone), "grant", "grants"), printable(servers[0]))
 	return err
+}
+
+// completeGranted completes the name of a server that something is granted to.
+func (a *app) completeGranted(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	if s, err := a.grantStore(); err == nil && len(args) == 0 {
+		list, _ := s.Grants()
+		for _, g := range list {
+			names = append(names, g.Server)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
 }
 
 func (a *app) completeGrants(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

@@ -71,7 +71,7 @@ Paths are shown as ROOT:relative/path. A refused call has a short id; ` + "`root
 	f.BoolVar(&o.denied, "denied", false, "only what was refused")
 	f.BoolVar(&o.roots, "roots", false, "each roots/list with its answer, and whether changes were fetched")
 	f.StringVar(&o.server, "server", "", "only the server `NAME`")
-	cmd.RegisterFlagCompletionFunc("server", a.completeServers(new(string)))
+	cmd.RegisterFlagCompletionFunc("server", a.completeLogged(&o.dir))
 	f.StringVar(&o.since, "since", "", "only what is newer than `WHEN`: "+sinceForms)
 	cmd.PersistentFlags().StringVar(&o.dir, "dir", "", "the `DIR` of the log files (default: the configured one, else the state directory)")
 	cmd.AddCommand(&cobra.Command{
@@ -358,6 +358,7 @@ A path of that name is written ./NAME.`,
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "the `DIR` of the log files (default: the configured one, else the state directory)")
 	cmd.Flags().StringVar(&server, "server", "", "of a trouble, only the server `NAME`")
+	cmd.RegisterFlagCompletionFunc("server", a.completeLogged(&dir))
 	return cmd
 }
 

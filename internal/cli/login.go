@@ -59,7 +59,7 @@ Without URL the logins are listed. --forget takes one back.`,
 		Example: `  rootbound login https://mcp.example.com/mcp
   rootbound login --browser --scope 'files:read' https://mcp.example.com/mcp
   rootbound login --forget https://mcp.example.com/mcp`,
-		Args: usageArgs(cobra.MaximumNArgs(1)),
+		Args: usageArgs(cobra.MaximumNArgs(1)), ValidArgsFunction: a.completeLogins,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				if cmd.Flags().NFlag() > 0 {
@@ -81,7 +81,7 @@ Without URL the logins are listed. --forget takes one back.`,
 				case err != nil:
 					return err
 				case !was:
-					return fmt.Errorf("there is no login at %s", config.PlainURL(u))
+					return withHint(fmt.Errorf("there is no login at %s", config.PlainURL(u)), "`rootbound login` lists the logins")
 				}
 				fmt.Fprintf(a.out, "forgotten: %s\n", config.PlainURL(u))
 				return nil
@@ -103,7 +103,11 @@ Without URL the logins are listed. --forget takes one back.`,
 			defer cancel()
 			e, err := oauth.Login(ctx, o)
 			if err != nil {
-				return fmt.Errorf("logging in to %s: %w", config.PlainURL(u), err)
+				err = fmt.Errorf("logging in to %s: %w", config.PlainURL(u), err)
+				if u.Scheme == "http" && !config.Loopback(u) {
+					err = withHint(err, "write https://, if the server can be reached so")
+				}
+				return err
 			}
 			if err := store.Save(e); err != nil {
 				return err
@@ -161,6 +165,17 @@ func (a *app) listLogins() error {
 	}
 	slices.SortFunc(rows, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
 	return table(a.out, rows)
+}
+
+func (a *app) completeLogins(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var urls []string
+	if store, err := a.logins(); err == nil && len(args) == 0 {
+		list, _ := store.List()
+		for _, e := range list {
+			urls = append(urls, e.Server)
+		}
+	}
+	return urls, cobra.ShellCompDirectiveNoFileComp
 }
 
 // secret fills in what stands for a secret.

@@ -104,7 +104,7 @@ var confineNames = []string{"allow-read", "allow-write", "allow-run", "allow-env
 
 // confineFlags are the flags for what a confined server may reach.
 func (b *boundary) confineFlags(f *pflag.FlagSet) {
-	f.StringVar(&b.Net, "net", "", "what a confined server may reach: `none` (the default), all, or HOST:PORT,…")
+	f.StringVar(&b.Net, "net", "", "what a confined server may reach: `none|all|HOST:PORT`, several of the last with commas (default: none)")
 	f.StringArrayVar(&b.AllowRead, "allow-read", nil, "a `FILE` or directory that a confined server may read besides; may be repeated")
 	f.StringArrayVar(&b.AllowWrite, "allow-write", nil, "a `FILE` or directory that a confined server may write besides; may be repeated")
 	f.StringArrayVar(&b.AllowRun, "allow-run", nil, "a `PROGRAM` that a confined server may run; may be repeated")
@@ -206,7 +206,11 @@ func (a *app) run(ctx context.Context, f config.Flags, o runOptions) error {
 		return err
 	}
 	if err := plan.Runnable(); err != nil {
-		return usageError{withHint(err, "write `rootbound run -- COMMAND`; see `rootbound run --help`")}
+		command := "run"
+		if o.learn != nil {
+			command = "learn"
+		}
+		return usageError{withHint(err, fmt.Sprintf("write `rootbound %s -- COMMAND`; see `rootbound %[1]s --help`", command))}
 	}
 	if plan.URL.Given() {
 		return a.runRemote(ctx, f, plan, o)

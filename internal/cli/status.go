@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -152,6 +153,9 @@ func writeNow(b *strings.Builder, n *approval.Now) {
 	}
 }
 
+// sources are what people call what roots come from.
+var sources = map[string]string{"argument": "the server's own arguments", "DIR": "the command line", "workspace": "the work tree"}
+
 // label is that of the first of several lines.
 func label(i int, first, other string) string {
 	if i == 0 {
@@ -177,7 +181,7 @@ func writeRoots(b *strings.Builder, list []approval.Root, why string) {
 		}
 		text += ")"
 		if d.Source != "" {
-			text += " from " + d.Source
+			text += " from " + cmp.Or(sources[d.Source], d.Source)
 		}
 		switch d.State {
 		case approval.Unavailable:

@@ -93,7 +93,7 @@ Exit codes: 0 nothing of what --fail-on says was found, 1 error, or the server d
 	f.StringVar(&v.Config, "client-config", "", "take the server from a configuration `FILE`, also one of a client")
 	f.StringVar(&v.Server, "server", "", "the server's `NAME` in that file")
 	f.BoolVar(&v.unconfined, "no-confine", false, "do not confine the server while it is tried: it runs as you")
-	f.StringVar(&v.Net, "net", "", "what the server may reach while it is tried: `none` (the default), all, or HOST:PORT,…")
+	f.StringVar(&v.Net, "net", "", "what the server may reach while it is tried: `none|all|HOST:PORT`, several of the last with commas (default: none)")
 	f.StringArrayVar(&v.AllowRead, "allow-read", nil, "a `FILE` or directory that it may read besides; may be repeated")
 	f.StringArrayVar(&v.AllowRun, "allow-run", nil, "a `PROGRAM` that it may run besides; may be repeated")
 	f.StringArrayVar(&v.AllowEnv, "allow-env", nil, "the `NAME` of an environment variable that it gets; may be repeated")

@@ -176,11 +176,12 @@ func (o wrapOptions) missing(files []*clientconf.File) error {
 		if slices.Contains(names, name) {
 			continue
 		}
-		err := fmt.Errorf("there is no server %q in the files that were found", name)
-		if near, ok := launch.Nearest(name, names); ok {
-			return withHint(err, fmt.Sprintf("did you mean %q?", near))
+		hint := "`rootbound doctor` shows each server, and the file that it is in"
+		if len(names) > 0 {
+			slices.Sort(names)
+			hint = among(name, slices.Compact(names))
 		}
-		return err
+		return withHint(fmt.Errorf("there is no server %q in the files that were found", name), hint)
 	}
 	return nil
 }

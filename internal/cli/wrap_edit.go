@@ -104,7 +104,7 @@ func (e *edits) show(a *app, o wrapOptions, c *configured, f *clientconf.File, d
 	if err != nil {
 		e.n--
 		e.failed = true
-		fmt.Fprintf(a.err, "rootbound: error: %s\n", printable(err.Error()))
+		fmt.Fprintf(a.err, "rootbound: error: %s\n", printableLines(err.Error()))
 		return
 	}
 	saved := "saved " + path
