@@ -154,24 +154,29 @@ func (c *comparison) newWords(v any) (danger string) {
 	return danger
 }
 
-// described calls f with every text in a value that describes something.
+// described calls f with every text in a value that describes something: by its name, or since it is several words.
 func described(v any, f func(s string)) {
+	text := func(name string, v any) {
+		if s, is := v.(string); !is {
+			described(v, f)
+		} else if name == "title" || name == "description" || name == "$comment" || len(strings.Fields(s)) >= severalWords {
+			f(s)
+		}
+	}
 	switch v := v.(type) {
 	case []any:
 		for _, e := range v {
-			described(e, f)
+			text("", e)
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			s, is := v[name].(string)
-			if is && (name == "title" || name == "description" || name == "$comment") {
-				f(s)
-				continue
-			}
-			described(v[name], f)
+			text(name, v[name])
 		}
 	}
 }
+
+// severalWords are more than a name, a path or an address has.
+const severalWords = 4
 
 // hidesMore reports whether b has characters that nobody sees in a text that a has not.
 func hidesMore(a, b any) bool {

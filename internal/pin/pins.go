@@ -253,22 +253,30 @@ func (p *Pins) See(defs []Definition) ([]Sight, error) {
 	err := p.store.edit(func(c *contents) error {
 		p.take(*c, nil) // another guard may have been faster
 		sights, _ = p.sights(defs)
+		gone := map[id]bool{} // there may be thousands: nothing is looked for in a list
+		var pinned, waiting []Entry
 		for _, s := range sights {
 			e := Entry{Owner: p.owner, Definition: s.Definition, Since: now()}
 			w := e
 			w.For = p.store.Pins
 			switch s.Outcome {
 			case First, Reworded:
-				c.pinned = append(without(c.pinned, e), e)
-				c.waiting = without(c.waiting, w)
+				if !gone[e.id()] {
+					pinned = append(pinned, e)
+				}
+				gone[e.id()], gone[w.id()] = true, true
 			case Same:
-				c.waiting = without(c.waiting, w)
+				gone[w.id()] = true
 			case Held:
-				if d, ok := p.waiting[s.Key()]; s.Why == "" && (!ok || !bytes.Equal(d.Text, s.Text)) {
-					c.waiting = append(without(c.waiting, w), w)
+				if d, ok := p.waiting[s.Key()]; s.Why == "" && !gone[w.id()] && (!ok || !bytes.Equal(d.Text, s.Text)) {
+					gone[w.id()] = true
+					waiting = append(waiting, w)
 				}
 			}
 		}
+		old := func(e Entry) bool { return gone[e.id()] }
+		c.pinned = append(slices.DeleteFunc(c.pinned, old), pinned...)
+		c.waiting = append(slices.DeleteFunc(c.waiting, old), waiting...)
 		return nil
 	})
 	for _, s := range sights {

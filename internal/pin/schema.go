@@ -65,7 +65,7 @@ func (c *comparison) schema(path string, a, b any, input bool) {
 				}
 			case a == (absent{}) && b == true, a == true && b == (absent{}):
 				c.add(path, a, b, "")
-			case b == false && name != "not", a == (absent{}) && name != "if" && name != "then" && name != "else":
+			case b == false && name != "not" && name != "if", a == (absent{}) && name != "if" && name != "then" && name != "else":
 				c.add(path, a, b, "")
 			default:
 				c.add(path, a, b, danger(dangerWider))
