@@ -118,6 +118,7 @@ func argumentTrials() []trial {
 	return append(list,
 		raw("list_directory_with_sizes", `{"path":"sub","sortBy":"Name"}`),
 		raw("list_directory_with_sizes", `{"path":"sub","sortBy":""}`),
+		raw("read_multiple_files", `{"paths":""}`),
 		then(raw("write_file", `{"path":"new","content":"one"}`), raw("read_text_file", `{"path":"new"}`), raw("write_file", `{"path":"new","content":"two","version":"0"}`)),
 	)
 }
@@ -155,6 +156,7 @@ func readTrials() []trial {
 			list = append(list, raw("read_text_file", fmt.Sprintf(`{"path":%q,%s}`, path, both)))
 		}
 	}
+	list = append(list, one("read_text_file", "path", "sub", "head", -1), one("read_text_file", "path", "sub", "tail", -1))
 	for _, path := range []string{"nope", "sub", "out", "/etc/passwd", "loop", "dangling"} {
 		list = append(list, one("read_text_file", "path", path, "head", 1), one("read_text_file", "path", path, "tail", 1), one("read_text_file", "path", path, "tail", 1, "head", 1))
 	}
@@ -253,7 +255,9 @@ func writeTrials() []trial {
 	for _, path := range []string{"x/y/z", "sub/x/y", "sub/../x", "x/../y", "a.txt/x/y", "dir/x/y", "outdir/x/y", "dangling/x/y", "loop/x/y", "$W/S/x", "$W/S/../x", "unicode/d\u00edr/y", "unicode/caf\u00e9/x", strings.Repeat("d/", 200), strings.Repeat("d/", 300)} {
 		list = append(list, then(one("create_directory", "path", path), one("create_directory", "path", path)))
 	}
+	long := strings.Repeat("n", 255)
 	return append(list, raw("write_file", `{"path":"new","content":"\ud800"}`),
+		then(one("write_file", "path", long, "content", "1"), one("write_file", "path", long, "content", "2")),
 		then(one("create_directory", "path", "x/y"), one("write_file", "path", "x/y/f", "content", "1"), one("write_file", "path", "x/y/f", "content", "2"), one("read_text_file", "path", "x/y/f"), one("list_directory", "path", "x")))
 }
 
@@ -306,6 +310,9 @@ func moveTrials() []trial {
 	} {
 		move(from, "$W/R/moved")
 		move(from, "$W/S/moved")
+	}
+	for _, wrong := range [][2]string{{"nope", "a.txt"}, {"nope", "sub/"}, {"nope", "new\x00"}, {"loop", "$W/new"}, {strings.Repeat("n", 256), "$W/new"}, {"~", "C:/new"}} {
+		move(wrong[0], wrong[1])
 	}
 	move("sub", "sub/z/sub")
 	move("sub", "sub/sub")

@@ -78,6 +78,9 @@ var differences = []difference{
 		{want: `(?s)!error -32603: .*"expected": "record".*`, got: `(?s)!MCP error -32602: Input validation error: Invalid arguments for tool (?P<tool>\w+): Invalid input: .*`},
 		{tools: `list_allowed_directories`, args: `^null$`, want: `(?s)!error -32603: .*"expected": "record".*`, got: `(?s)Allowed directories:\n.*`},
 	}},
+	{id: "text-for-a-list", shapes: []shape{
+		{tools: `read_multiple_files`, args: `"paths":""`, want: `(?P<first>!.* expected array, received string at paths)\nToo small: .*`, got: `(?P<first>!.*)`},
+	}},
 	{id: "half-a-character", shapes: []shape{
 		{args: `\\ud800`, want: `Successfully wrote to new`, got: `!error -32700: rootbound: this message was refused: .*surrogate.*`, disk: onlyTheirs},
 	}},
@@ -118,7 +121,15 @@ var differences = []difference{
 		{args: `fifo|socket`, tools: `move_file`, want: `Successfully moved .*`, got: `!EACCES: permission denied, rename .*`, disk: onlyTheirs},
 	}},
 
+	{id: "two-errors", shapes: []shape{
+		{tools: `move_file`, args: `"source":"(nope|n+|loop|~)"`, want: `!(Destination already exists|Access denied - path outside allowed directories|ELOOP|ENAMETOOLONG): .*`,
+			got: `!(ENOENT: .*|Access denied - path outside allowed directories: \$W/new .*|Access denied - Windows-style .*)`},
+	}},
+
 	// Reading.
+	{id: "lines-of-a-directory", shapes: []shape{
+		{tools: `read_text_file`, args: `"(head|tail)":-1`, want: ``, got: `!EISDIR: illegal operation on a directory, read`},
+	}},
 	{id: "head-and-tail", shapes: []shape{{args: `"head":1.*"tail":1`, want: anyError, got: `!Cannot specify both head and tail parameters simultaneously`}}},
 	{id: "tail-below-one", shapes: []shape{
 		{tools: `read_text_file`, args: `"tail":(0\.5|1e-9)`, want: `(?s).*`, got: `(?s).*`, also: func(_ toolCall, want, got string) bool {
@@ -162,6 +173,9 @@ var differences = []difference{
 	{id: "write-to-a-directory", shapes: []shape{
 		{tools: `write_file`, want: `!EISDIR: illegal operation on a directory, rename '.*\.tmp' -> '(?P<path>[^']*)'`, got: `!EISDIR: illegal operation on a directory, open '(?P<path>[^']*)'`},
 		{tools: `write_file`, want: `!EISDIR: illegal operation on a directory, rename '.*\.tmp' -> '(?P<path>[^']*)'`, got: `!EACCES: permission denied, open '(?P<path>[^']*)'`},
+	}},
+	{id: "long-names", shapes: []shape{
+		{tools: `write_file`, args: `n{255}`, want: `!ENAMETOOLONG: name too long, open '.*\.tmp'`, got: `Successfully wrote to n+`, disk: onlyOurs + `R/n{255}: [^\n]*"1" \| [^\n]*"2"`},
 	}},
 	{id: "attributes", rare: true, shapes: []shape{
 		{tools: `write_file|edit_file`, alike: true, disk: `R/attributed: (?P<file>[^\n]*) \| (?P<same>[^\n]*) with an attribute`},

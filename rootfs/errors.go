@@ -44,7 +44,8 @@ const (
 	Denied Code = "denied"
 	// Protected: Options.Protect says so, of it, of what holds it, or of what it holds.
 	Protected Code = "protected"
-	// CrossDevice: it cannot be moved in one step, because the two places are in different file systems.
+	// CrossDevice: it cannot be moved in one step, because the two places are in different file systems, or it is a directory
+	// of a lower layer of an overlay.
 	CrossDevice Code = "cross_device"
 	// Budget: it would take more steps than the bound allows.
 	Budget Code = "budget"
@@ -77,7 +78,7 @@ var texts = map[Code]string{
 	AmbiguousName: "several names are equal to this one after Unicode normalization",
 	Denied:        "this name is not served",
 	Protected:     "protected, or holds what is protected",
-	CrossDevice:   "it cannot be moved into another file system",
+	CrossDevice:   "it cannot be moved in one step, as into another file system",
 	Budget:        "too many entries",
 	IsRoot:        "it is a root, or holds one",
 	IntoItself:    "a directory cannot be moved into itself",
@@ -92,7 +93,7 @@ type Error struct {
 	Op   string // "opening", "listing", "replacing" and the like
 	Path string // as it was given
 	Code Code   // why
-	Err  error  // set for IO only
+	Err  error  // what the system said, for IO and, where it said it, for Permission
 }
 
 // Error is one line: what was done, with which path, and why not.
@@ -104,7 +105,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s %q: %s", e.Op, e.Path, text)
 }
 
-// Unwrap returns what the system said, for IO.
+// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Is makes errors.Is work with codes, fs.ErrNotExist, fs.ErrExist and fs.ErrPermission.
@@ -134,8 +135,8 @@ func asError(op, path string, err error) error {
 		return e // of another path, which it names
 	}
 	e = &Error{Op: op, Path: path, Code: codeOf(err)}
-	if e.Code == IO {
-		e.Err = bare(err)
+	if b := bare(err); e.Code == IO || e.Code == Permission && b != error(Permission) {
+		e.Err = b
 	}
 	return e
 }

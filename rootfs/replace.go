@@ -206,13 +206,14 @@ func (r *replacement) open() (*os.File, fs.FileInfo, error) {
 		err = Exists
 	case r.o.Version != "" && r.o.Version != Version(was):
 		err = Changed
-	case !mayWrite(old, was):
-		err = Permission
 	default:
-		return old, was, nil
+		err = mayWrite(old, was)
 	}
-	old.Close()
-	return nil, nil, err
+	if err != nil {
+		old.Close()
+		return nil, nil, err
+	}
+	return old, was, nil
 }
 
 // contentWriter ends with its context, and names no file in its errors.

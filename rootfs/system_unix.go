@@ -134,26 +134,29 @@ func gid(f *os.File) int {
 	return -1
 }
 
-// mayWrite says whether this process may write a file.
-func mayWrite(f *os.File, info fs.FileInfo) bool {
+// mayWrite says why this process may not write a file.
+func mayWrite(f *os.File, info fs.FileInfo) error {
 	if err := mayWriteByKernel(f); err == nil || errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
-		return err == nil
+		return err
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return false
+		return Permission
 	}
 	groups, _ := os.Getgroups()
-	switch perm := info.Mode().Perm(); {
+	bit := fs.FileMode(0o002)
+	switch {
 	case os.Geteuid() == 0:
-		return true
+		return nil
 	case os.Geteuid() == int(st.Uid):
-		return perm&0o200 != 0
+		bit = 0o200
 	case os.Getegid() == int(st.Gid), slices.Contains(groups, int(st.Gid)):
-		return perm&0o020 != 0
-	default:
-		return perm&0o002 != 0
+		bit = 0o020
 	}
+	if info.Mode()&bit == 0 {
+		return Permission
+	}
+	return nil
 }
 
 // unsynced drops the errors of a directory that may not be read and of a file system that does not sync directories.

@@ -106,7 +106,12 @@ func lock(f *os.File) error {
 // keep gives a new file what an old one has: here, nothing but what it has from its directory.
 func keep(*os.File, *os.File, fs.FileInfo) error { return nil }
 
-// mayWrite says whether this process may write a file.
-func mayWrite(_ *os.File, info fs.FileInfo) bool { return info.Mode().Perm()&0o200 != 0 }
+// mayWrite says why this process may not write a file.
+func mayWrite(_ *os.File, info fs.FileInfo) error {
+	if info.Mode().Perm()&0o200 == 0 {
+		return Permission
+	}
+	return nil
+}
 
 func syncRoot(*os.Root) error { return nil } // Windows has nothing for that

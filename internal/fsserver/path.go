@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 
 	"github.com/rootbound/rootbound/rootfs"
@@ -158,7 +159,8 @@ func (c *call) explain(op, path string, err error) error {
 	case rootfs.IsDirectory:
 		return refuse(code, "EISDIR: illegal operation on a directory, read")
 	case rootfs.Permission:
-		return node("EACCES", "permission denied", op)
+		name, text := systemError(err, syscall.EACCES)
+		return node(name, text, op)
 	case rootfs.Loop:
 		return node("ELOOP", "too many symbolic links encountered", "realpath")
 	case rootfs.SpecialFile:
@@ -190,6 +192,9 @@ func (c *call) explain(op, path string, err error) error {
 	case rootfs.HardLink:
 		return denial{refusal{string(code), "Access denied - a file with several names (hard links) is not served: " + show(c.real(path))}, reasonHardLink, ""}
 	case rootfs.Mount:
+		if !c.sets.options.NoMounts {
+			return node("EBUSY", "resource busy or locked", op)
+		}
 		return denial{refusal{string(code), "Access denied - what lies behind a mount point is not served: " + show(c.real(path))}, reasonMount, ""}
 	case rootfs.AmbiguousName:
 		return refuse(code, "Ambiguous Unicode path component: %s", show(filepath.Base(path)))
@@ -205,7 +210,25 @@ func (c *call) explain(op, path string, err error) error {
 	case errors.As(err, &system):
 		err = system.Err
 	}
-	return node("EIO", err.Error(), op)
+	name, text := systemError(err, syscall.EIO)
+	if name == "EIO" {
+		text = err.Error()
+	}
+	return node(name, text, op)
+}
+
+// systemErrors are those that say what a person has to do, with the names that the reference server has for them.
+var systemErrors = map[syscall.Errno]string{
+	syscall.EACCES: "EACCES", syscall.EPERM: "EPERM", syscall.EROFS: "EROFS", syscall.ENOSPC: "ENOSPC", syscall.EDQUOT: "EDQUOT", syscall.EIO: "EIO",
+}
+
+// systemError returns the name and the words of what the system said, or those of what stands for all others.
+func systemError(err error, other syscall.Errno) (name, text string) {
+	var said syscall.Errno
+	if !errors.As(err, &said) || systemErrors[said] == "" {
+		said = other
+	}
+	return systemErrors[said], said.Error()
 }
 
 // outside says that a path is in no allowed directory. Where a link leads, and whether anything is there, it does not say.

@@ -56,7 +56,10 @@ func (c *call) explainDelete(path string, err error) error {
 	case errors.Is(err, rootfs.Denied):
 		return denial{refusal{string(rootfs.Denied), "Access denied - this name, or one beneath it, is not served: " + show(c.real(path))}, reasonName, ""}
 	case errors.Is(err, rootfs.CrossDevice):
-		return refuse(rootfs.CrossDevice, "The trash is in another file system than this, so nothing was deleted: %s", show(c.real(path)))
+		return refuse(rootfs.CrossDevice, "It cannot be moved to the trash, so nothing was deleted: %s. It is in another file system, or a directory of a "+
+			"lower layer (overlayfs), as in a container. A person can delete it, with a program of their own.", show(c.real(path)))
+	case errors.Is(err, rootfs.Mount) && !c.sets.options.NoMounts:
+		return refuse(rootfs.Mount, "It is a mount point, or holds one, so nothing was deleted: %s", show(c.real(path)))
 	}
 	return c.explain("unlink", path, err)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/rootbound/rootbound/rootfs"
 )
@@ -259,9 +260,16 @@ func (c *call) explainTwo(op, from, to string, err error) error {
 	case rootfs.CrossDevice:
 		err := both("EXDEV", "cross-device link not permitted").(refusal)
 		if !c.compat {
-			err.text += fmt.Sprintf(". They are in different file systems: %s copies it, and %s deletes the source", copyFile.name, deletePath.name)
+			err.text += fmt.Sprintf(". They are in different file systems, or it is a directory of a lower layer (overlayfs), as in a container: %s copies it",
+				copyFile.name)
 		}
 		return err
+	case rootfs.Permission:
+		return both(systemError(err, syscall.EACCES))
+	case rootfs.Mount:
+		if !c.sets.options.NoMounts {
+			return both("EBUSY", "resource busy or locked")
+		}
 	case rootfs.Denied:
 		text := fmt.Sprintf("Access denied - one of these names, or one beneath them, is not served: %s, %s", show(c.real(from)), show(c.real(to)))
 		return denial{refusal{string(e.Code), text}, reasonName, ""}
