@@ -285,7 +285,7 @@ func (f *finder) add(a Argument, at []string) {
 		}
 		a.Need = need(f.name, f.tool, argument)
 	}
-	a.Pointer = pointer(at)
+	a.Pointer = wire.Pointer(at...)
 	f.found = append(f.found, a)
 }
 

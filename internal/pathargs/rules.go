@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	"github.com/rootbound/rootbound/internal/wire"
 )
 
 // Where says whose paths a server's arguments are.
@@ -89,10 +91,10 @@ func (r Rules) lists(tool string, at []string) listed {
 func names(name string, at []string) bool {
 	for len(at) > 0 {
 		if !strings.HasPrefix(name, "/") {
-			if at[len(at)-1] == unescape(name) {
+			if at[len(at)-1] == wire.PointerName(name) {
 				return true
 			}
-		} else if want := strings.Split(name[1:], "/"); slices.EqualFunc(want, at, func(w, a string) bool { return w == "*" || unescape(w) == a }) {
+		} else if want := strings.Split(name[1:], "/"); slices.EqualFunc(want, at, func(w, a string) bool { return w == "*" || wire.PointerName(w) == a }) {
 			return true
 		}
 		if !isIndex(at[len(at)-1]) {
@@ -102,23 +104,6 @@ func names(name string, at []string) bool {
 	}
 	return false
 }
-
-// pointer makes a JSON pointer (RFC 6901).
-func pointer(at []string) string {
-	var b strings.Builder
-	for _, e := range at {
-		b.WriteByte('/')
-		b.WriteString(pointerEscape.Replace(e))
-	}
-	return b.String()
-}
-
-var (
-	pointerEscape   = strings.NewReplacer("~", "~0", "/", "~1")
-	pointerUnescape = strings.NewReplacer("~1", "/", "~0", "~")
-)
-
-func unescape(e string) string { return pointerUnescape.Replace(e) }
 
 func isIndex(e string) bool {
 	return e != "" && strings.Trim(e, "0123456789") == ""

@@ -123,7 +123,7 @@ func resolve(root any, ref string) any {
 		}
 		switch n := node.(type) {
 		case map[string]any:
-			node = n[unescape(e)]
+			node = n[wire.PointerName(e)]
 		case []any:
 			i, err := strconv.Atoi(e)
 			if err != nil || i < 0 || i >= len(n) {

@@ -263,7 +263,7 @@ func lastName(name string) string {
 	parts := strings.Split(name, "/")
 	for i := len(parts) - 1; i >= 0; i-- {
 		if parts[i] != "*" && strings.Trim(parts[i], "0123456789") != "" {
-			return unescape(parts[i])
+			return wire.PointerName(parts[i])
 		}
 	}
 	return "*"

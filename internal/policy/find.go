@@ -34,10 +34,10 @@ func find(args []byte, name string) found {
 	if strings.HasPrefix(name, "/") {
 		f.place = strings.Split(name[1:], "/")
 		for i, e := range f.place {
-			f.place[i] = unescape(e)
+			f.place[i] = wire.PointerName(e)
 		}
 	} else {
-		f.name, f.folded = unescape(name), fold(unescape(name))
+		f.name, f.folded = wire.PointerName(name), fold(wire.PointerName(name))
 	}
 	f.walk(args, nil, true)
 	return f.found
@@ -95,24 +95,7 @@ func (f *finder) member(name string, value []byte, at []string, exact, element b
 }
 
 func (f *finder) add(at []string, value []byte, exact bool) {
-	var b strings.Builder
-	for _, e := range at {
-		b.WriteByte('/')
-		b.WriteString(escape.Replace(e))
-	}
-	f.list = append(f.list, occurrence{at: b.String(), value: value, exact: exact})
-}
-
-var (
-	escape     = strings.NewReplacer("~", "~0", "/", "~1")
-	unescaping = strings.NewReplacer("~1", "/", "~0", "~")
-)
-
-func unescape(e string) string {
-	if !strings.Contains(e, "~") {
-		return e
-	}
-	return unescaping.Replace(e)
+	f.list = append(f.list, occurrence{at: wire.Pointer(at...), value: value, exact: exact})
 }
 
 // fold is for comparing names as a decoder does that ignores case.

@@ -168,10 +168,10 @@ func finite(root any) error {
 			}
 		case map[string]any:
 			if !named {
-				return visit(at+"/"+key, n)
+				return visit(at+wire.Pointer(key), n)
 			}
 			for name, v := range n {
-				if err := visit(at+"/"+key+"/"+escaped(name), v); err != nil {
+				if err := visit(at+wire.Pointer(key, name), v); err != nil {
 					return err
 				}
 			}
@@ -237,7 +237,7 @@ func finite(root any) error {
 				if slices.Contains([]string{"const", "enum", "default", "examples"}, name) {
 					continue
 				}
-				if err := every(at+"/"+escaped(name), v, depth+1); err != nil {
+				if err := every(at+wire.Pointer(name), v, depth+1); err != nil {
 					return err
 				}
 			}
@@ -245,10 +245,6 @@ func finite(root any) error {
 		return nil
 	}
 	return every("", root, 0)
-}
-
-func escaped(name string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
 
 // follow finds what a plain pointer into the schema leads to.
@@ -264,7 +260,7 @@ func follow(root any, ref string) (any, bool) {
 		}
 		switch n := node.(type) {
 		case map[string]any:
-			node = n[strings.ReplaceAll(strings.ReplaceAll(e, "~1", "/"), "~0", "~")]
+			node = n[wire.PointerName(e)]
 		case []any:
 			i, err := strconv.Atoi(e)
 			if err != nil || i < 0 || i >= len(n) {
