@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -45,7 +46,9 @@ func (c *configured) judge(s *clientconf.Server, o wrapOptions, set roots.Set) v
 	case s.File.Place.Scope == clientconf.Managed:
 		return stays("the file belongs to who administers this machine")
 	case s.Remote():
-		return stays("it is reached by an address, and not started here")
+		v := stays("it is reached by an address, and not started here")
+		v.hint = "to put Rootbound in front of it, give the client this command in its place: rootbound run --url URL"
+		return v
 	case !s.Command.Given():
 		return stays("it has no command")
 	case !named && target.Registry == launch.OCI:
@@ -70,16 +73,16 @@ func (c *configured) judge(s *clientconf.Server, o wrapOptions, set roots.Set) v
 	}
 	if v.open && len(dirs) == 0 {
 		v.why = "stays as it is: it names no directory"
-		v.hint = fmt.Sprintf("name one: rootbound wrap %s --server %s --root %s --write", client.ID, guard.ShellQuote(s.Name), c.proposal())
+		v.hint = fmt.Sprintf("name one: rootbound wrap %s --server %s --root %s --write", client.ID, guard.ShellQuote(s.Name), c.proposal(s))
 		if client.Roots.Sends == clientconf.Yes {
 			v.hint += "; what holds is the part of it that " + client.Name + " has open"
 		}
 		return v
 	}
 	v.change, v.open, v.why = true, false, o.done(client, "wrapped")
-	if client.Roots.Sends == clientconf.Yes && s.Scope != clientconf.Project && fixed {
+	if client.Roots.Sends == clientconf.Yes && s.Project == "" && fixed { // else it is for one project
 		v.hint = fmt.Sprintf("%s sends what it has open, and only what lies both there and in the arguments holds; for a boundary that follows what is open, write: %s",
-			client.Name, byHand(command, c.proposal()))
+			client.Name, byHand(command, c.proposal(s)))
 	}
 	return v
 }
@@ -129,13 +132,14 @@ func (c *configured) place(s *clientconf.Server, text string) (path string, ok b
 	return filepath.Clean(text), true
 }
 
-// proposal is a directory that holds the project and its neighbours, or else the project.
-func (c *configured) proposal() string {
-	if up := filepath.Dir(c.host.Project); c.host.Project != "" && !roots.Broad(up) {
+// proposal is a directory that holds the project and its neighbours, or else the project; for an entry of one project, that.
+func (c *configured) proposal(s *clientconf.Server) string {
+	project := cmp.Or(s.Project, c.host.Project)
+	if up := filepath.Dir(project); project != "" && s.Project == "" && !roots.Broad(up) {
 		return guard.ShellQuote(up)
 	}
-	if c.host.Project != "" && !roots.Broad(c.host.Project) {
-		return guard.ShellQuote(c.host.Project)
+	if project != "" && !roots.Broad(project) {
+		return guard.ShellQuote(project)
 	}
 	return "DIR"
 }

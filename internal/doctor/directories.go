@@ -262,8 +262,8 @@ func startsIn(e *entry) string {
 
 func (x *examiner) relative(e *entry, w pathWord) {
 	fix := ""
-	if x.m.Host.Project != "" && !x.m.Alone {
-		fix = fmt.Sprintf("Write the whole path, such as %s.", word(filepath.Join(x.m.Host.Project, w.path)))
+	if p := x.project(e); p != "" && !x.m.Alone {
+		fix = fmt.Sprintf("Write the whole path, such as %s.", word(filepath.Join(p, w.path)))
 	}
 	what := fmt.Sprintf("%s is %s, which depends on where %s was started.", upper(w.in), word(w.path), e.client.Name)
 	switch in := startsIn(e); {
@@ -313,7 +313,7 @@ func (x *examiner) directories(e *entry) {
 		}
 		if wide := x.broad(d.path); wide != "" {
 			fix := ""
-			p := x.m.Host.Project
+			p := x.project(e)
 			if _, in := beneath(p, filepath.Clean(d.path)); in && !x.m.Alone && x.broad(p) == "" {
 				fix = fmt.Sprintf("Name the directory that the work is in, such as %s.", word(p))
 			}

@@ -359,7 +359,7 @@ func (x *examiner) replaced(e *entry) {
 // withDirectory says what the arguments are with a directory.
 func (x *examiner) withDirectory(e *entry) string {
 	dir := "/path/to/the/project"
-	if p := x.m.Host.Project; p != "" && !x.m.Alone && x.broad(p) == "" {
+	if p := x.project(e); p != "" && !x.m.Alone && x.broad(p) == "" {
 		dir = p
 	}
 	return fmt.Sprintf("Write the directory behind the command: args = %s.", quotedList(append(calllog.RedactArgs(e.command.Args), dir)))

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -136,8 +137,11 @@ func (x *examiner) startDir(e *entry) string {
 	case in != "":
 		return in
 	}
-	return x.m.Host.Project
+	return x.project(e)
 }
+
+// project is the one that an entry is for, or else the one that is worked in.
+func (x *examiner) project(e *entry) string { return cmp.Or(e.Project, x.m.Host.Project) }
 
 func accessWord(a roots.Access) string {
 	if a&roots.Write == 0 {
