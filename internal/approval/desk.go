@@ -20,8 +20,9 @@ const (
 	maxOpen = 32
 	maxRate = 60
 	maxHeld = 1024
-	// maxKept is how many answers are kept for calls that come again.
+	// maxKept is how many answers are kept for calls that come again, and maxLeft how many ids of such calls for a question.
 	maxKept = 1024
+	maxLeft = 64
 )
 
 // DeskOptions of a desk. The zero value is usable.
@@ -83,6 +84,7 @@ type item struct {
 	key, session string
 	lead         *Waiting // nil when its call was told to come again
 	behind       []*Waiting
+	left         []string // the ids of calls that were told to come again: a person may have read them
 	timer        *time.Timer
 }
 
@@ -232,6 +234,9 @@ func (w *Waiting) leave(again bool) (next *Waiting, waited bool) {
 	w.item = nil
 	if w.stop != nil {
 		w.stop()
+	}
+	if again {
+		it.left = append(it.left[max(0, len(it.left)+1-maxLeft):], w.call.Question.ID)
 	}
 	switch {
 	case it.lead != w:
@@ -451,7 +456,7 @@ func (d *Desk) Answer(id string, r Reply, road Road, who string) error {
 	if err != nil {
 		return err
 	}
-	if q.ID != id && r.Allow && r.Once() {
+	if r.Allow && r.Once() && d.behind(it, id) {
 		return fmt.Errorf("the same call waits before it: answer %s first", q.ID)
 	}
 	c, err := q.Check(r.Choice)
@@ -491,15 +496,25 @@ func (d *Desk) Question(id string, args []byte) (Question, error) {
 func (d *Desk) waits(id string) (*item, Question, *Waiting, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	it := d.find(func(it *item) bool {
-		return it.ID == id || slices.ContainsFunc(it.behind, func(w *Waiting) bool { return w.call.Question.ID == id })
-	})
+	it := d.find(func(it *item) bool { return it.ID == id || it.isBehind(id) || slices.Contains(it.left, id) })
 	if it == nil {
 		return nil, Question{}, nil, ErrNoQuestion
 	}
 	q := it.Question
 	q.Behind = len(it.behind)
 	return it, q, it.lead, nil
+}
+
+// behind reports whether a call waits for the one that a person is asked about.
+func (d *Desk) behind(it *item, id string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return it.isBehind(id)
+}
+
+// isBehind is behind for who holds mu.
+func (it *item) isBehind(id string) bool {
+	return slices.ContainsFunc(it.behind, func(w *Waiting) bool { return w.call.Question.ID == id })
 }
 
 // change says what the question of a call would be with other arguments. A call that is not there, as it was told to come again,

@@ -153,7 +153,10 @@ func TestACallComesAgain(t *testing.T) {
 			t.Fatal("it may leave once")
 		}
 		d.Ask(t.Context(), h.call("b", "k")) // while it is open
-		if err := d.Answer("b", yes, ByTerminal, ""); err != nil || !h.get("b").Allow {
+		if q, err := d.Question("a", nil); err != nil || q.ID != "b" {
+			t.Errorf("the id that a person read first is now %q: %v", q.ID, err)
+		}
+		if err := d.Answer("a", yes, ByTerminal, ""); err != nil || !h.get("b").Allow {
 			t.Fatalf("%v: b got %+v", err, h.get("b"))
 		}
 		d.Ask(t.Context(), h.call("c", "k"))

@@ -83,6 +83,8 @@ type Question struct {
 	Unsent bool
 	// Portable is set when an answer that was given to another process is as good: it says nothing that was not the client's to say.
 	Portable bool
+	// Settled, if set, reports that no answer is needed any more: then a retry without one goes on, as if it were withdrawn.
+	Settled func() bool
 }
 
 // Answer is what came back: a result or an error, as JSON. Exactly one is set.

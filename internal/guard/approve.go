@@ -178,9 +178,9 @@ type asking struct {
 	instead  *subject // the call that a person made of it; nil while it is the one that came
 
 	mu       sync.Mutex
-	withdraw context.CancelFunc // takes the question back from the client; nil while it has none
-	back     chan struct{}      // closed when it was answered or taken back
-	answer   *approval.Answer   // a yes that waits for the retry
+	withdraw context.CancelCauseFunc // takes the question back from the client; nil while it has none
+	back     chan struct{}           // closed when it was answered or taken back
+	answer   *approval.Answer        // a yes that waits for the retry
 	done     bool
 }
 
@@ -262,11 +262,11 @@ func (a *asking) asked(w *approval.Waiting) {
 	if !a.elicits {
 		return
 	}
-	ctx, withdraw := context.WithCancel(a.ctx)
+	ctx, withdraw := context.WithCancelCause(a.ctx)
 	a.mu.Lock()
 	if a.done {
 		a.mu.Unlock()
-		withdraw()
+		withdraw(errOver)
 		return
 	}
 	back := make(chan struct{})
@@ -274,7 +274,9 @@ func (a *asking) asked(w *approval.Waiting) {
 	a.givenOut = a.r.Era == exchange.Modern
 	a.mu.Unlock()
 	q := a.question()
-	a.r.Caller.Ask(ctx, []exchange.Question{elicitation(&q)}, func(answers []exchange.Answer) {
+	e := elicitation(&q)
+	e.Settled = a.settled
+	a.r.Caller.Ask(ctx, []exchange.Question{e}, func(answers []exchange.Answer) {
 		close(back)
 		go a.elicited(ctx, w, &q, answers[0])
 	})
@@ -315,9 +317,16 @@ func (a *asking) elicited(ctx context.Context, w *approval.Waiting, q *approval.
 	default:
 		a.g.note(&calllog.Record{Kind: calllog.Note, Session: sessionID(a.r), Code: "question", Reason: "the client did not ask its person about call " + trailID(a.r) + ": " + err.Error()})
 		if !a.g.opt.Approval.Terminal {
-			w.Answer(approval.Answer{Road: approval.Dismissed, Who: answer.Who})
+			w.Answer(approval.Answer{Road: approval.Unasked, Who: answer.Who, Note: err.Error()})
 		}
 	}
+}
+
+// settled reports whether somebody said yes elsewhere while the client had the request back.
+func (a *asking) settled() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.answer != nil
 }
 
 // ended takes how the question ended. What a stateless client has back goes on with its retry and not before: who does not
@@ -333,6 +342,9 @@ func (a *asking) ended(answer approval.Answer) {
 	go a.finish(answer)
 }
 
+// errOver is what a client is told of a question that is taken back.
+var errOver = errors.New("it was answered elsewhere, or its time is over")
+
 // over ends what waits, and reports whether something did.
 func (a *asking) over() bool {
 	a.mu.Lock()
@@ -341,7 +353,7 @@ func (a *asking) over() bool {
 	withdraw, back := a.withdraw, a.back
 	a.mu.Unlock()
 	if withdraw != nil {
-		withdraw()
+		withdraw(errOver)
 		<-back // what is said of the question is said before the call is answered
 	}
 	a.wait.over()
@@ -434,6 +446,8 @@ func (a *asking) refused(answer approval.Answer) {
 		tell = "the clock of this machine was set while it waited for the user's yes, so that the answer does not count"
 	case approval.Dismissed:
 		tell = "the user closed the question without an answer"
+	case approval.Unasked:
+		code, tell = codeNobody, "it needs the user's yes, and the client did not ask"
 	default:
 		if a.ctx.Err() != nil { // a yes that comes too late
 			a.reply(exchange.Cancelled)
@@ -483,6 +497,8 @@ func sentence(a approval.Answer) string {
 		text = "declined by "
 	case approval.Dismissed:
 		text = "closed without an answer by "
+	case approval.Unasked:
+		return fmt.Sprintf("the client %q did not ask its person (%s), and no answer can come from a terminal", a.Who, a.Note)
 	default:
 		text = "denied by "
 		if a.Allow {

@@ -289,7 +289,10 @@ func (c *client) elicited() (message string, enum []string, answer func(result s
 			c.say(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":` + result + `}`)
 			return
 		}
-		c.again(m.Result.RequestState, `{"rootbound.approve":`+result+`}`)
+		if result != "" {
+			result = `"rootbound.approve":` + result
+		}
+		c.again(m.Result.RequestState, "{"+result+"}")
 	}
 }
 

@@ -512,10 +512,12 @@ func (c *Client) resume(m *wire.Message, on exchange.Stream, state string) {
 	var full []*asks
 	k.waiting = slices.DeleteFunc(k.waiting, func(q *asked) bool {
 		v, ok := wire.Get(responses, q.Key)
-		if !ok {
+		switch {
+		case ok:
+			q.asks.answers[q.i] = exchange.Answer{Result: v}
+		case q.Settled == nil || !q.Settled():
 			return false
 		}
-		q.asks.answers[q.i] = exchange.Answer{Result: v}
 		if q.asks.left--; q.asks.left == 0 {
 			full = append(full, q.asks)
 		}
