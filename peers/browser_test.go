@@ -228,6 +228,9 @@ func (p *page) looks(name string) {
 			if wide := eval[int64](p, `document.documentElement.scrollWidth`); wide > width {
 				p.t.Errorf("%s, %s: the page is %d wide in a window of %d", name, scheme, wide, width)
 			}
+			if over := eval[int64](p, `Math.max(0, ...[...document.querySelectorAll("dialog[open]")].map(d => d.scrollWidth - d.clientWidth))`); over > 0 {
+				p.t.Errorf("%s, %s, %d: what a dialog has is wider than it by %d", name, scheme, width, over)
+			}
 		}
 	}
 	p.theme("light", 1280)

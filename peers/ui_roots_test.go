@@ -85,6 +85,7 @@ func TestRootsOnThePage(t *testing.T) {
 	p.button("Switch to two")
 	p.shows("Servers that follow the active workspace")
 	p.shows("At once for filesystem")
+	p.run(`document.querySelector("dialog[open] details").open = true`)
 	p.looks("roots-switch")
 	if h.config() != fmt.Sprintf(layout, one, two) {
 		t.Error("it was saved before somebody said so")

@@ -344,7 +344,7 @@ func TestThePageInChinese(t *testing.T) {
 	c := h.call(s, "write_file", map[string]any{"path": filepath.Join(dir, "a.txt"), "content": "一\n"})
 	p.do(chromedp.Navigate(p.at + "/#/questions"))
 	p.shows("想写入")
-	p.shows("它会改动内容；每个根目录询问你一次")
+	p.shows("它会改动内容；可对其所在的根目录一并同意")
 	p.shows("工具作用的依据：Rootbound（这是它自己的工具）")
 	if lines := eval[int](p.page, `Math.round(document.querySelector(".waiting .place").getBoundingClientRect().height / parseFloat(getComputedStyle(document.querySelector(".waiting .place")).lineHeight))`); lines != 1 {
 		t.Errorf("where it leads has %d lines in the list", lines)
@@ -353,8 +353,17 @@ func TestThePageInChinese(t *testing.T) {
 		t.Errorf("it is in two languages: %s", text)
 	}
 	p.looks("zh-question")
-	p.press("1")
+	p.press("3")
+	p.press("3")
 	c.text()
+	p.do(chromedp.Navigate(p.at + "/#/grants"))
+	p.shows("经由本页")
+	p.do(chromedp.Navigate(p.at + "/#/log"))
+	p.until(`document.querySelector("li.record.bad a") !== null`)
+	p.run(`document.querySelector("li.record.bad a").click()`)
+	p.shows("当时的根目录")
+	p.shows("可读写")
+	p.looks("zh-story")
 	p.calm()
 
 	// A rule of the person's own, without a reason, is told by the program.

@@ -10,6 +10,7 @@ import (
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/config"
 	"github.com/rootbound/rootbound/internal/guard"
+	"github.com/rootbound/rootbound/internal/pathargs"
 	"github.com/rootbound/rootbound/roots"
 )
 
@@ -153,6 +154,9 @@ func TestCodesHaveTexts(t *testing.T) {
 	}
 	for _, code := range []string{calllog.CodeOutside, calllog.CodeNoRoots, calllog.CodeReadOnly, guard.CodeOwn} {
 		keys = append(keys, "refused."+code)
+	}
+	for why := pathargs.ByRule; why <= pathargs.NotPossible; why++ {
+		keys = append(keys, "found."+why.String())
 	}
 	for _, key := range keys {
 		if !strings.Contains(table, "\n  \""+key+"\": ") {

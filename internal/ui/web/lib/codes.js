@@ -17,3 +17,9 @@ export const source = (code) => known("source." + code, () => t("source." + code
 export const holds = (code) => known("holds." + code, () => t("holds." + code));
 export const root = (code) => known("root." + code, () => t("root." + code));
 export const refused = (code) => known("refused." + code, () => t("refused." + code));
+
+// found is why a string counts as a path, or does not.
+export const found = (code) => known("found." + code, () => t("found." + code));
+
+// access is what may be done in a directory.
+export const access = (code) => t("access." + code);

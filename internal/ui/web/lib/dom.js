@@ -1,5 +1,6 @@
 // Elements, made of text. Nothing else of the page makes any.
 
+import { locale } from "./text.js";
 import { find, name, visible } from "./unseen.js";
 
 const svgNames = new Set(["svg", "path", "circle", "line", "rect", "polyline", "polygon", "g", "text", "title"]);
@@ -72,7 +73,7 @@ export function said(s, max = 400) {
     const parts = n.data.split(/(?<=[\p{L}\p{N})\]_-][/\\])/u);
     if (parts.length > 1) n.replaceWith(...parts.flatMap((p, i) => i ? [document.createElement("wbr"), p] : [p]));
   }
-  if (more) e.append(h("span.more", null, "… +" + more.toLocaleString()));
+  if (more) e.append(h("span.more", null, "… +" + more.toLocaleString(locale)));
   return e;
 }
 

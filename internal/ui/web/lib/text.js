@@ -1,6 +1,8 @@
 // Texts in the language of the person. A table has each of them by its key, in English and in Chinese. {name} is filled in,
 // and where there is a | the first form is for one ({n} is 1) and the second for any other number.
 
+import { visible } from "./unseen.js";
+
 export const languages = { en: "English", zh: "中文" };
 
 const kept = localStorage.getItem("language");
@@ -23,7 +25,7 @@ export function texts(...tables) {
     if (text === undefined) { // a word of another version, behind a dot: one guard does not take the page from the others
       const dot = key.indexOf(".");
       if (dot < 0) throw new Error("bug: no text for " + key);
-      return key.slice(dot + 1, dot + 41);
+      return visible(key.slice(dot + 1, dot + 41));
     }
     if (values && "n" in values && text.includes("|")) text = text.split("|")[Number(values.n) === 1 ? 0 : 1];
     return text.replace(/\{(\w+)\}/g, (all, k) => !values || !(k in values) ? all : typeof values[k] === "number" ? values[k].toLocaleString(locale) : String(values[k]));

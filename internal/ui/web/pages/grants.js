@@ -3,7 +3,7 @@
 import { h, fill, said, path } from "../lib/dom.js";
 import { get, post } from "../lib/api.js";
 import { follow } from "../lib/events.js";
-import { parts, texts } from "../lib/text.js";
+import { locale, parts, texts } from "../lib/text.js";
 import { ago, clock, size } from "../lib/time.js";
 import { inline, read } from "../lib/diff.js";
 import table from "./grants.text.js";
@@ -74,7 +74,7 @@ export function mount(main, signal) {
       if (mine !== number) return;
       shown = from ? [...shown, ...got.list] : got.list;
       offset = from + got.list.length;
-      fill(count, got.all ? got.all.toLocaleString() : null);
+      fill(count, got.all ? got.all.toLocaleString(locale) : null);
       const chosen = server.value;
       fill(server, h("option", { value: "", selected: !chosen }, t("server.all")), got.servers.map((s) => h("option", { value: s, selected: s === chosen }, s.length > 60 ? s.slice(0, 59) + "…" : s)));
       search.parentElement.hidden = !got.all;
@@ -95,7 +95,7 @@ export function mount(main, signal) {
     return h("li", null, h("div", null,
       h("p", null, h("strong", null, said(g.what, 200))),
       h("p.tags", null, h("span.tag", null, said(g.server, 60)), h("span.note", null, parts(g.session ? t("for.session") : t("for.any"), { client: said(g.client || "–", 60) }))),
-      h("p.note", null, t("since", { from: ago(g.since), until: clock(g.until) }), g.call && [" · ", h("code", null, "rootbound why " + g.call)], g.by && [" · ", said(g.by, 120)])),
+      h("p.note", null, t("since", { from: ago(g.since), until: clock(g.until) }), g.call && [" · ", h("code", null, "rootbound why " + g.call)], g.by && [" · ", "by." + g.by in table ? t("by." + g.by) : said(g.by, 120)])),
     h("button.small.no", { type: "button", data: { grant: g.id }, "aria-label": t("revoke.of", { what: g.what, server: g.server }), on: { click: () => revoke({ ids: [g.id] }) } }, t("revoke")));
   }
 

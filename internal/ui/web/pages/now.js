@@ -88,7 +88,7 @@ export function mount(main, signal) {
   function root(r) {
     const off = r.state && r.state !== "open";
     return h("li" + (off ? ".off" : ""), null, h("p", null, r.name && h("strong", null, said(r.name, 60), " "), path(r.path, 300)),
-      h("p.tags", null, h("span.tag", null, t("access." + r.access)), r.pinned && h("span.tag", null, t("pinned")),
+      h("p.tags", null, h("span.tag", null, codes.access(r.access)), r.pinned && h("span.tag", null, t("pinned")),
         off && h("span.tag" + (r.state === "unavailable" ? ".bad" : ".wait"), null, t("state." + r.state)), r.reason && h("span.note", null, codes.root(r.code) ?? said(r.reason, 200))));
   }
 

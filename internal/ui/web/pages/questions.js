@@ -186,7 +186,7 @@ export function mount(main, signal) {
     return h("li", null, h("p", null, h("span.arg", null, said(p.arg, 60)), path(p.path, 600)),
       h("p.facts", null, h("span.tag" + (p.is === "nothing" ? ".good" : ""), null, t("is." + p.is, { size: size(p.size ?? 0) })),
         p.link && h("span.tag.wait", null, t("link")),
-        h("span.note", null, parts(t("inRoot"), { root: path(p.root, 200), access: t("access." + p.access) })),
+        h("span.note", null, parts(t("inRoot"), { root: path(p.root, 200), access: codes.access(p.access) })),
         p.given !== p.path && h("span.note", null, parts(t("given"), { path: path(p.given, 300) }))));
   }
 

@@ -7,6 +7,7 @@ import { parts, texts } from "../lib/text.js";
 import { ago, clock } from "../lib/time.js";
 import { inline, read } from "../lib/diff.js";
 import { picker } from "../lib/picker.js";
+import { access as allows } from "../lib/codes.js";
 import table from "./roots.text.js";
 
 const t = texts(table);
@@ -70,7 +71,7 @@ export function mount(main, signal) {
         h("p.name", null, r.name ? h("strong", null, said(r.name, 80)) : h("strong.soft", null, t("unnamed")), r.active && h("span.tag.good", null, t("active")),
           r.reason && h("span.tag.bad", null, t("unavailable"))),
         h("p", null, path(r.path || r.place, 300)), r.path && r.path !== r.place && h("p.note", null, parts(t("written"), { path: path(r.place, 200) })),
-        h("p.tags", null, h("span.tag", null, t("access." + r.access)), r.pin && h("span.tag", null, t("pinned")), r.work && h("span.tag", null, t("work"))),
+        h("p.tags", null, h("span.tag", null, allows(r.access)), r.pin && h("span.tag", null, t("pinned")), r.work && h("span.tag", null, t("work"))),
         r.reason && h("p.why", null, said(reason(r), 300)),
         r.active && h("p.note", null, active.length ? parts(t("follow"), { who: active.map((n, i) => [i > 0 && ", ", said(n.server, 60)]) }) : t("follow.none"))),
       h("div.acts", null,
@@ -83,7 +84,7 @@ export function mount(main, signal) {
   function edit(e) {
     tell();
     const name = h("input", { id: "edit-name", value: e.name ?? "", maxlength: 200, autocomplete: "off", spellcheck: "false" });
-    const access = h("select", { id: "edit-access" }, words.map((w) => h("option", { value: w, selected: w === e.access }, t("access." + w))));
+    const access = h("select", { id: "edit-access" }, words.map((w) => h("option", { value: w, selected: w === e.access }, allows(w))));
     const pin = h("input", { type: "checkbox", checked: Boolean(e.pin) });
     const where = e.do === "add" && picker(signal, { id: "edit-path", label: t("path"), reason });
     if (where) where.input.value = e.root ?? "";
@@ -156,7 +157,7 @@ export function mount(main, signal) {
 
   function effect(e) {
     const one = (sign, kind) => (r) => h("li." + kind, null, h("span.sign", { role: "img", "aria-label": t("sign." + kind) }, sign),
-      h("span", null, r.name && h("strong", null, said(r.name, 60), " "), path(r.path || r.place, 300), !e.active && h("span.tag", null, t("access." + r.access)), !e.active && r.pin && h("span.tag", null, t("pinned"))));
+      h("span", null, r.name && h("strong", null, said(r.name, 60), " "), path(r.path || r.place, 300), !e.active && h("span.tag", null, allows(r.access)), !e.active && r.pin && h("span.tag", null, t("pinned"))));
     return h("section", null, h("h3", null, e.active ? t("effect.active") : e.server ? parts(t("list.one"), { server: said(e.server, 80) }) : t("effect.all")),
       h("ul.delta", null, e.gained.map(one("+", "gained")), e.lost.map(one("−", "lost")), e.changed.map(one("~", "changed"))),
       e.begun && h("p.warn", null, t("effect.begun")), e.emptied && h("p.warn", null, t("effect.emptied")),
