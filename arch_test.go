@@ -37,7 +37,7 @@ var rooms = map[string]room{
 	"internal/wire":       {guards: true},
 	"internal/splice":     {},
 	"internal/calllog":    {guards: true},
-	"internal/consent":    {guards: true, imports: []string{"roots"}},
+	"internal/consent":    {guards: true, imports: []string{"internal/statefile", "roots"}},
 	"internal/policy":     {guards: true, imports: []string{"internal/wire", "roots"}},
 	"internal/unseen":     {guards: true},
 	"internal/results":    {guards: true, imports: []string{"internal/unseen", "internal/wire"}},

@@ -250,17 +250,10 @@ type Grants struct {
 
 	mu     sync.Mutex
 	begun  bool
-	stamp  stamp
+	stamp  statefile.Stamp
 	err    error
 	latest time.Time // that the clock has shown
 	by     map[string][]*Grant
-}
-
-// stamp tells states of a file apart.
-type stamp struct {
-	size     int64
-	modified time.Time
-	id       any
 }
 
 // NewGrants returns a view of what store has.
@@ -330,10 +323,7 @@ func (g *Grants) Find(u Use, now time.Time) (Grant, bool, error) {
 
 // look reads the file when it changed. The caller holds mu.
 func (g *Grants) look() {
-	now := stamp{}
-	if info, err := os.Stat(g.store.Path); err == nil {
-		now = stamp{info.Size(), info.ModTime(), fileID(info)}
-	}
+	now := statefile.StampOf(g.store.Path)
 	if g.begun && now == g.stamp {
 		return
 	}

@@ -32,6 +32,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rootbound/rootbound/internal/statefile"
 	"github.com/rootbound/rootbound/roots"
 )
 
@@ -207,13 +208,7 @@ type Watch struct {
 
 	mu    sync.Mutex
 	begun bool
-	seen  stamp
-}
-
-// stamp tells states of the file apart.
-type stamp struct {
-	size     int64
-	modified time.Time
+	seen  statefile.Stamp
 }
 
 // Watch follows what f says of s.
@@ -227,10 +222,7 @@ func (w *Watch) Anew() *Watch { return w.file.Watch(w.server) }
 func (w *Watch) Changed() (dirs []string, changed bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := stamp{}
-	if info, err := os.Stat(string(w.file)); err == nil {
-		now = stamp{info.Size(), info.ModTime()}
-	}
+	now := statefile.StampOf(string(w.file))
 	if w.begun && now == w.seen {
 		return nil, false, nil
 	}

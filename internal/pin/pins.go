@@ -3,10 +3,10 @@ package pin
 import (
 	"bytes"
 	"maps"
-	"os"
 	"slices"
 	"sync"
-	"time"
+
+	"github.com/rootbound/rootbound/internal/statefile"
 )
 
 // Outcome is what came of a definition that was seen.
@@ -58,7 +58,7 @@ type Pins struct {
 
 	mu      sync.RWMutex
 	begun   bool
-	stamps  [2]stamp
+	stamps  [2]statefile.Stamp
 	err     error
 	pinned  map[string]Definition
 	waiting map[string]Definition
@@ -69,20 +69,6 @@ type Pins struct {
 
 	released []Definition // what was held and is not any more, in order, without its text: this only grows
 	told     int          // how many of them somebody was told of
-}
-
-// stamp tells states of a file apart.
-type stamp struct {
-	size     int64
-	modified time.Time
-}
-
-func stampOf(path string) stamp {
-	info, err := os.Stat(path)
-	if err != nil {
-		return stamp{}
-	}
-	return stamp{info.Size(), info.ModTime()}
 }
 
 // NewPins returns a view of what store has of a server.
@@ -144,7 +130,7 @@ func (p *Pins) Released() int {
 
 // look reads the files when they changed. The caller holds mu.
 func (p *Pins) look() {
-	now := [2]stamp{stampOf(p.store.Pins), stampOf(p.store.Waiting)}
+	now := [2]statefile.Stamp{statefile.StampOf(p.store.Pins), statefile.StampOf(p.store.Waiting)}
 	if p.begun && now == p.stamps {
 		return
 	}
@@ -289,7 +275,7 @@ func (p *Pins) See(defs []Definition) ([]Sight, error) {
 	}
 	p.note(sights)
 	if err == nil {
-		p.stamps = [2]stamp{}
+		p.stamps = [2]statefile.Stamp{}
 		p.look()
 	}
 	return sights, err

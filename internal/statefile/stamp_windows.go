@@ -1,4 +1,4 @@
-package approval
+package statefile
 
 import "io/fs"
 
