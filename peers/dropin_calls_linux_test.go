@@ -149,7 +149,7 @@ func readTrials() []trial {
 		}
 	}
 	for _, path := range []string{"a.txt", "crlf.txt", "empty", "long.txt"} {
-		for _, n := range []string{"0", "-0", "0.0", "-1", "-1.5", "0.5", "1.5", "2.999", "1e3", "1e308", "1e-9", "11999", "12000", "12001", "4000"} {
+		for _, n := range []string{"0", "-0", "0.0", "-1", "-1.5", "0.5", "1.5", "2.999", "1e3", "1e308", "1e309", "-1e309", "1e-9", "11999", "12000", "12001", "4000"} {
 			list = append(list, raw("read_file", fmt.Sprintf(`{"path":%q,"head":%s}`, path, n)), raw("read_text_file", fmt.Sprintf(`{"path":%q,"tail":%s}`, path, n)))
 		}
 		for _, both := range []string{`"head":1,"tail":1`, `"head":0,"tail":2`, `"head":2,"tail":0`, `"head":-1,"tail":1`} {

@@ -2,6 +2,7 @@ package fsserver
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -237,7 +238,16 @@ func (s schema) check(wrong []string, value []byte, place string) []string {
 	if len(wrong) > maxFaults {
 		return wrong
 	}
-	if kind := typeOf(value); s.options != nil && (kind != s.kind || !slices.Contains(s.options, unquote(value))) {
+	kind := typeOf(value)
+	if kind == "number" {
+		switch f, _ := strconv.ParseFloat(string(value), 64); {
+		case f > math.MaxFloat64:
+			kind = "Infinity"
+		case f < -math.MaxFloat64:
+			kind = "-Infinity"
+		}
+	}
+	if s.options != nil && (kind != s.kind || !slices.Contains(s.options, unquote(value))) {
 		return append(wrong, `Invalid option: expected one of "`+strings.Join(s.options, `"|"`)+`" at `+place)
 	} else if kind != s.kind {
 		return append(wrong, fmt.Sprintf("Invalid input: expected %s, received %s at %s", s.kind, kind, place))
@@ -271,7 +281,7 @@ func unquote(value []byte) string {
 // text returns the text of an argument, "" when it was not given.
 func (a arguments) text(name string) string { return unquote(a[name]) }
 
-// number returns a number, 0 when it was not given. One that is too large for a float64 is infinite.
+// number returns a number, 0 when it was not given.
 func (a arguments) number(name string) float64 {
 	f, _ := strconv.ParseFloat(string(a[name]), 64)
 	return f
