@@ -253,7 +253,7 @@ func TestAHostileLog(t *testing.T) {
 
 // TestVerifyOnThePage tries a server from the page, up to its report; and stops.
 func TestVerifyOnThePage(t *testing.T) {
-	h := newHome(t, fmt.Sprintf("[server.naughty]\ncommand = %q\nargs = [\"fs\", \"--log\", \"off\", \"--ask\", \"client\", \"{roots}\"]\n\n[server.gone]\ncommand = \"/nowhere/at/all\"\n", guard))
+	h := newHome(t, fmt.Sprintf("[[roots]]\npath = \"/nowhere/either\"\n\n[server.naughty]\ncommand = %q\nargs = [\"fs\", \"--log\", \"off\", \"--ask\", \"client\", \"{roots}\"]\n\n[server.gone]\ncommand = \"/nowhere/at/all\"\n", guard))
 	if err := os.WriteFile(filepath.Join(h.dir, "home", ".claude.json"), []byte(`{"mcpServers":{"of a client":{"command":"`+guard+`","args":["fs","/tmp"]}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -285,5 +285,13 @@ func TestVerifyOnThePage(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "rootbound-ui-*")); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
+
+	// A configuration that cannot be read is not one without servers.
+	if err := os.WriteFile(h.configFile(), []byte("active = \"x\"\n[server"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.do(chromedp.Reload())
+	p.shows("rootbound.toml")
+	p.shows("rootbound.toml:2:")
 	p.calm()
 }

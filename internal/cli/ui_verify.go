@@ -66,7 +66,10 @@ func (a *app) verifiable() []ui.Configured {
 		}
 		list = append(list, c)
 	}
-	if plan, err := config.Resolve(a.system(), config.Flags{ForAll: true}); err == nil {
+	plan, err := config.Resolve(a.system(), config.Flags{ForAll: true, Roots: one})
+	if err != nil { // and not an empty list, as if nothing was configured
+		list = append(list, ui.Configured{ID: "\x00", Name: "rootbound.toml", Why: err.Error()})
+	} else {
 		for _, name := range plan.Servers {
 			add(name, "", "")
 		}
