@@ -190,12 +190,12 @@ func (c *call) explain(op, path string, err error) error {
 	case rootfs.Protected:
 		return c.own(path)
 	case rootfs.HardLink:
-		return denial{refusal{string(code), "Access denied - a file with several names (hard links) is not served: " + show(c.real(path))}, reasonHardLink, ""}
+		return denial{refusal{string(code), "Access denied - a file with several names (hard links) is not served: " + show(c.real(path))}, reasonHardLink, c.real(path)}
 	case rootfs.Mount:
 		if !c.sets.options.NoMounts {
 			return node("EBUSY", "resource busy or locked", op)
 		}
-		return denial{refusal{string(code), "Access denied - what lies behind a mount point is not served: " + show(c.real(path))}, reasonMount, ""}
+		return denial{refusal{string(code), "Access denied - what lies behind a mount point is not served: " + show(c.real(path))}, reasonMount, c.real(path)}
 	case rootfs.AmbiguousName:
 		return refuse(code, "Ambiguous Unicode path component: %s", show(filepath.Base(path)))
 	case rootfs.Budget:

@@ -98,7 +98,7 @@ func TestWhatIsNotServedIsNoted(t *testing.T) {
 	s := New(Options{Deny: deny, Files: rootfs.Options{StrictLinks: true}})
 	t.Cleanup(s.Close)
 	c.server = s
-	for path, want := range map[string]exchange.Note{"$W/R/.env": {Code: reasonName, Path: c.w + "/R/.env"}, "$W/R/second": {Code: reasonHardLink}} {
+	for path, want := range map[string]exchange.Note{"$W/R/.env": {Code: reasonName, Path: c.w + "/R/.env"}, "$W/R/second": {Code: reasonHardLink, Path: c.w + "/R/second"}} {
 		_, notes, got := recorded(t, c, readTextFile.name, `{"path":"`+path+`"}`, nil)
 		if len(notes) != 1 || !notes[0].Denied || notes[0].Code != want.Code || notes[0].Path != want.Path {
 			t.Errorf("%s: noted %v, answered %s", path, notes, got)

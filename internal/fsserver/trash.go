@@ -54,7 +54,7 @@ func (c *call) explainDelete(path string, err error) error {
 		return refuse(rootfs.TooLarge, "It holds more than the %d bytes that the trash takes, so nothing was deleted: %s. Delete parts of it.",
 			trashed.MaxBytes, show(c.real(path)))
 	case errors.Is(err, rootfs.Denied):
-		return denial{refusal{string(rootfs.Denied), "Access denied - this name, or one beneath it, is not served: " + show(c.real(path))}, reasonName, ""}
+		return denial{refusal{string(rootfs.Denied), "Access denied - this name, or one beneath it, is not served: " + show(c.real(path))}, reasonName, c.real(path)}
 	case errors.Is(err, rootfs.CrossDevice):
 		return refuse(rootfs.CrossDevice, "It cannot be moved to the trash, so nothing was deleted: %s. It is in another file system, or a directory of a "+
 			"lower layer (overlayfs), as in a container. A person can delete it, with a program of their own.", show(c.real(path)))

@@ -272,7 +272,7 @@ func (c *call) explainTwo(op, from, to string, err error) error {
 		}
 	case rootfs.Denied:
 		text := fmt.Sprintf("Access denied - one of these names, or one beneath them, is not served: %s, %s", show(c.real(from)), show(c.real(to)))
-		return denial{refusal{string(e.Code), text}, reasonName, ""}
+		return denial{refusal{string(e.Code), text}, reasonName, c.real(from)}
 	}
 	if e.Path == to {
 		from = to
