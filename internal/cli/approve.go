@@ -216,10 +216,15 @@ func (a *app) atDesks(ctx context.Context) (list []waiting, guards []approval.Gu
 
 // findQuestion finds the question of a call.
 func (a *app) findQuestion(ctx context.Context, id string) (waiting, error) {
-	list, _, failed := a.atDesks(ctx)
+	list, guards, failed := a.atDesks(ctx)
 	for _, w := range list {
 		if w.ID == id {
 			return w, nil
+		}
+	}
+	for _, g := range guards { // the same call may have come again, or wait before it
+		if q, err := g.Question(ctx, id, nil); err == nil {
+			return waiting{q, g}, nil
 		}
 	}
 	if failed != nil { // it may be there
