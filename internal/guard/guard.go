@@ -14,7 +14,7 @@
 //
 // The guard checks what a request says before a server gets it. It stops honest mistakes. A server that means harm can
 // read and write whatever its user can, whatever its requests said, and between the check and the use a link may change;
-// only a confined process is held by the kernel. What a server lists is kept, as long as its list is: the tools that policy and the
+// only a confined process is held by the kernel. What a server lists is kept, as far as there is room for it: the tools that policy and the
 // paths need, and their schemas.
 package guard
 
@@ -173,7 +173,7 @@ func New(o Options) *Guard {
 
 // Wrap puts the stages in front of server.
 func (g *Guard) Wrap(server exchange.Handler) exchange.Handler {
-	return g.checked(exchange.Chain(g.checked(server), g.logStage, g.rootsStage, g.toolsStage, g.pathsStage, g.approveStage, g.pinsStage, g.resultsStage, g.gate))
+	return g.checked(exchange.Chain(g.bounded(g.checked(server)), g.logStage, g.rootsStage, g.toolsStage, g.pathsStage, g.approveStage, g.pinsStage, g.resultsStage, g.gate))
 }
 
 // WrapContained is Wrap for a server of ours that reaches nothing outside the roots of a request: its paths are judged

@@ -578,3 +578,47 @@ func TestRefused(t *testing.T) {
 		t.Errorf("%+v, %v", w, err)
 	}
 }
+
+// Of a server without an end to what it lists so much is kept as there is room for. The rest is held, also what is called and was
+// listed in no way that could be kept, and it is said once.
+func TestTooMany(t *testing.T) {
+	s := newStore(t)
+	p := pin.NewPins(s, files)
+	hidden := ""
+	page := func(from int) (defs []pin.Definition) {
+		for i := range 2500 {
+			name := fmt.Sprint("t", from+i)
+			defs = append(defs, pin.New(pin.Tool, name, []byte(`{"name":"`+name+`","description":"x`+hidden+`"}`)))
+		}
+		return defs
+	}
+	told := 0
+	for n := range 4 {
+		if n == 1 {
+			hidden = `\u200b` // what is held at first sight needs room, too
+		}
+		sights, err := p.See(page(2500 * n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, s := range sights {
+			if many := s.Why != ""; many != (n > 1) || (s.Outcome == pin.First) != (n == 0) {
+				t.Fatalf("page %d, %d: %+v", n, i, s)
+			}
+			if n > 1 && s.New {
+				told++
+			}
+		}
+	}
+	if told != 1 {
+		t.Errorf("it was said %d times", told)
+	}
+	for name, want := range map[string]bool{"t0": false, "t2500": true, "t5000": true, "t9999": true, "never listed": true} {
+		if _, held := p.Held(pin.Tool, name); held != want {
+			t.Errorf("%s is held: %v", name, held)
+		}
+	}
+	if info, err := os.Stat(s.Waiting); err != nil || info.Size() > 2<<20 {
+		t.Errorf("kept are %v, %v", info, err)
+	}
+}
