@@ -84,6 +84,7 @@ type Index struct {
 	idle    []*conn
 	suspect map[string]bool // names of files that do not have what the index says
 	state   State
+	builds  int // how often it was built anew
 	closed  bool
 }
 
@@ -235,6 +236,7 @@ func (x *Index) rebuild(why error) error {
 		c.close()
 	}
 	x.idle, x.suspect = nil, map[string]bool{}
+	x.builds++
 	for _, suffix := range suffixes {
 		if err := os.Remove(x.path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%v, and is not replaced: %w", why, err)
@@ -249,6 +251,13 @@ func (x *Index) rebuild(why error) error {
 		x.note(fmt.Sprintf("the log's index is built anew: %v", why))
 	}
 	return nil
+}
+
+// timesBuilt is how often the index was built anew.
+func (x *Index) timesBuilt() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.builds
 }
 
 // read runs f with a connection, within one transaction, so that it sees one state. When the database turns out to be damaged it

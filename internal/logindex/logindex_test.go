@@ -293,6 +293,15 @@ func TestDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.reopen()
+			// What is written elsewhere is whole, or there is an error.
+			noted := len(f.notes)
+			var failed error
+			for _, err := range f.x.All(t.Context(), Query{}) {
+				failed = err
+			}
+			if anew := len(f.notes) > noted; anew && failed == nil {
+				t.Error("all of the log is given from an index that was thrown away meanwhile")
+			}
 			// Whoever sees it first, a search or an update, builds it anew; a search that saw nothing wrong has been right.
 			if _, err := f.x.Search(t.Context(), Query{Tool: "read", Limit: 1000}); err != nil {
 				t.Fatal(err)

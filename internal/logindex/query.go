@@ -3,6 +3,7 @@ package logindex
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -109,11 +110,14 @@ func (x *Index) Search(ctx context.Context, q Query) (Page, error) {
 }
 
 // All yields the records that q selects, in the order of time, with how calls ended among them, and without a limit: for writing them
-// elsewhere.
+// elsewhere. When the index turns out to be damaged, that is an error, since some may be there already.
 func (x *Index) All(ctx context.Context, q Query) iter.Seq2[calllog.Entry, error] {
 	return func(yield func(calllog.Entry, error) bool) {
-		on := true
+		on, builds := true, x.timesBuilt()
 		err := x.read(ctx, func(c *database) error {
+			if x.timesBuilt() != builds {
+				return errAnew
+			}
 			_, files, err := names(c)
 			if err != nil {
 				return err
@@ -136,6 +140,9 @@ func (x *Index) All(ctx context.Context, q Query) iter.Seq2[calllog.Entry, error
 		}
 	}
 }
+
+// errAnew is why not all of it was found.
+var errAnew = errors.New("it is being built anew: try again in a moment")
 
 // entry reads a record where the index says it is. When it is not there, the index is wrong about its file.
 func (x *Index) entry(name string, at, size int64) (calllog.Entry, bool) {
