@@ -14,6 +14,7 @@ import (
 	"github.com/rootbound/rootbound/internal/calllog"
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/guard"
+	"github.com/rootbound/rootbound/internal/mcptest"
 	"github.com/rootbound/rootbound/internal/pathargs"
 	"github.com/rootbound/rootbound/internal/results"
 	"github.com/rootbound/rootbound/internal/wire"
@@ -120,7 +121,7 @@ func FuzzStages(f *testing.F) {
 		}
 		leave()
 		late.Wait()
-		deadline := time.Now().Add(10 * time.Second)
+		deadline := time.Now().Add(mcptest.Patience)
 		for {
 			mu.Lock()
 			open := -1

@@ -1,4 +1,4 @@
-// Package statefile writes a file as a whole, and lets one process at a time change a file of ours that several change.
+// Package statefile writes a file as a whole, lets one process at a time change a file of ours that several change, and tells that one changed.
 //
 //	err := statefile.Locked("/home/me/.local/state/rootbound/pins.lock", func() error {
 //		text, err := os.ReadFile(path)
