@@ -40,7 +40,7 @@ func Fixes(m Machine, files []*clientconf.File, r *Report) (list []Amendment, er
 		if slices.ContainsFunc(list, func(a Amendment) bool { return a.File.Path == f.Path }) {
 			continue
 		}
-		a, err := fix(m, files, f, r)
+		a, err := fix(m, files, f, r, nil)
 		if err != nil {
 			errs = append(errs, err)
 		}
@@ -51,11 +51,15 @@ func Fixes(m Machine, files []*clientconf.File, r *Report) (list []Amendment, er
 	return list, errs
 }
 
-func fix(m Machine, files []*clientconf.File, f *clientconf.File, r *Report) (Amendment, error) {
+// fix makes the edit of one file, without what is of the servers in left.
+func fix(m Machine, files []*clientconf.File, f *clientconf.File, r *Report, left []string) (Amendment, error) {
 	a := Amendment{File: f, Before: f.Text()}
+	mine := func(g Finding) bool {
+		return g.File == f.Path && g.Client == f.Client.ID && (g.Server == "" || !slices.Contains(left, g.Server))
+	}
 	var due []Finding
 	for _, g := range r.Findings {
-		if g.File == f.Path && g.Client == f.Client.ID && (g.mend != nil || g.migrate != nil) {
+		if mine(g) && (g.mend != nil || g.migrate != nil) {
 			due = append(due, g)
 		}
 	}
@@ -95,7 +99,7 @@ func fix(m Machine, files []*clientconf.File, f *clientconf.File, r *Report) (Am
 	mended := with(files, f, text)
 	now := mended[slices.Index(files, f)]
 	for _, g := range Examine(m, mended).Findings { // roots that are mended can be moved
-		if g.migrate == nil || g.File != f.Path || g.Client != f.Client.ID {
+		if g.migrate == nil || !mine(g) {
 			continue
 		}
 		i := slices.IndexFunc(now.Servers, func(s *clientconf.Server) bool { return s.Name == g.Server && s.Roots != nil && !s.Unread })
@@ -111,8 +115,16 @@ func fix(m Machine, files []*clientconf.File, f *clientconf.File, r *Report) (Am
 	if len(a.Mends) == 0 {
 		return Amendment{File: f}, errors.Join(errs...)
 	}
-	if err := check(m, files, f, draft.Bytes(), r); err != nil {
-		return Amendment{File: f}, errors.Join(append(errs, err)...)
+	if g, bad := worse(m, files, f, draft.Bytes(), r, a.Mends); bad {
+		err := fmt.Errorf("%q is not edited: the edit would bring %s, %s", f.Path, g.ID, g.What)
+		of := func(server string) bool {
+			return slices.ContainsFunc(a.Mends, func(m Finding) bool { return m.Server == server })
+		}
+		if of("") || !of(g.Server) { // a mend of the whole file is for all of its servers
+			return Amendment{File: f}, errors.Join(append(errs, err)...)
+		}
+		others, rest := fix(m, files, f, r, append(left, g.Server)) // what is of others can be mended all the same
+		return others, errors.Join(err, rest)
 	}
 	return a, errors.Join(errs...)
 }
@@ -128,8 +140,9 @@ func with(files []*clientconf.File, f *clientconf.File, text []byte) []*clientco
 	return all
 }
 
-// check looks whether an amended file has nothing to be said of it that was not said before.
-func check(m Machine, files []*clientconf.File, f *clientconf.File, text []byte, before *Report) error {
+// worse returns what is to be said of an amended file that was not said before. A file that could not be read has more to it,
+// and so has a server whose package is known only now, as long as that is no error.
+func worse(m Machine, files []*clientconf.File, f *clientconf.File, text []byte, before *Report, mends []Finding) (Finding, bool) {
 	left := map[string]int{}
 	for _, g := range before.Findings {
 		left[g.Client+"\x00"+g.File+"\x00"+g.Server+"\x00"+g.ID]++
@@ -137,11 +150,15 @@ func check(m Machine, files []*clientconf.File, f *clientconf.File, text []byte,
 	dead := f.Dead()
 	for _, g := range Examine(m, with(files, f, text)).Findings {
 		key := g.Client + "\x00" + g.File + "\x00" + g.Server + "\x00" + g.ID
-		if left[key]--; left[key] < 0 && !dead && g.File == f.Path { // a file that could not be read has more to it
-			return fmt.Errorf("%q is not edited: the edit would bring %s, %s", f.Path, g.ID, g.What)
+		if left[key]--; left[key] >= 0 || dead || g.File != f.Path {
+			continue
 		}
+		if g.Severity != Error && slices.ContainsFunc(mends, func(m Finding) bool { return m.ID == "PKG-SCOPE" && m.Server == g.Server }) {
+			continue
+		}
+		return g, true
 	}
-	return nil
+	return Finding{}, false
 }
 
 const bom = "\xef\xbb\xbf"

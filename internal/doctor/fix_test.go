@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -154,6 +155,34 @@ func TestTwoMendsOfOneValue(t *testing.T) {
 	want := `{"mcpServers": {"a": {"command": "/opt/x", "args": ["/home/ana/${env:A}/${env:B}"]}}}`
 	if diff := cmp.Diff(want, string(f.Text())); diff != "" || rounds != 3 {
 		t.Errorf("after %d rounds (-want +got):\n%s", rounds, diff)
+	}
+}
+
+// A package whose name is mended may have more to it, as long as that is no error; then what is of other servers is mended.
+func TestMendsThatShowMore(t *testing.T) {
+	c, _ := clientconf.Lookup("cline")
+	f := clientconf.ParseAs(c, "/cline_mcp_settings.json", []byte(`{"mcpServers": {
+	  "wide": {"command": "npx", "args": ["owner/name", "modelcontextprotocol/server-filesystem"], "timeout": 60000},
+	  "disk": {"command": "npx", "args": ["modelcontextprotocol/server-filesystem", "/"], "timeout": 60000},
+	  "loose": {"command": "npx", "args": ["modelcontextprotocol/server-filesystem", "/srv/a"], "timeout": 60000}
+	}}`))
+	m := elsewhere()
+	m.Alone = false
+	files := []*clientconf.File{f}
+	list, errs := Fixes(m, files, Examine(m, files))
+	if len(list) != 1 {
+		t.Fatalf("%d files are mended; %v", len(list), errs)
+	}
+	want := `{"mcpServers": {
+	  "wide": {"command": "npx", "args": ["@owner/name", "modelcontextprotocol/server-filesystem"], "timeout": 60},
+	  "disk": {"command": "npx", "args": ["modelcontextprotocol/server-filesystem", "/"], "timeout": 60000},
+	  "loose": {"command": "npx", "args": ["@modelcontextprotocol/server-filesystem", "/srv/a"], "timeout": 60}
+	}}`
+	if diff := cmp.Diff(want, string(list[0].Draft.Bytes())); diff != "" {
+		t.Errorf("mended (-want +got):\n%s", diff)
+	}
+	if err := errors.Join(errs...); err == nil || !strings.Contains(err.Error(), "the edit would bring ROOT-BROAD") {
+		t.Errorf("not mended: %v", err)
 	}
 }
 

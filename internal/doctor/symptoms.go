@@ -35,7 +35,7 @@ var Symptoms = []Symptom{
 	{"disagree", "the arguments and the roots disagree",
 		"Arguments and roots name the same places.", []string{"disagree", "arguments", "args", "mismatch"}},
 	{"outside-read", "a read outside is not refused",
-		"What was tried outside was refused. What a server reads on its own account no check sees: `rootbound run --confine` has the kernel refuse it.", []string{"outside", "read"}},
+		"What was tried outside was refused. What a server reads on its own account no check sees: `rootbound run --confine` has the kernel refuse it.", []string{"outside", "read", "reads"}},
 }
 
 // NamedSymptom returns the symptom of a name.
@@ -47,18 +47,25 @@ func NamedSymptom(name string) (Symptom, bool) {
 	return Symptoms[i], true
 }
 
-// SpokenSymptom returns the symptom that several words speak of.
+// SpokenSymptom returns the symptom that several words speak of: of two the one with more of its words.
 func SpokenSymptom(text string) (Symptom, bool) {
 	fields := strings.Fields(strings.ToLower(text))
 	if len(fields) < 2 {
 		return Symptom{}, false
 	}
+	best, most := Symptom{}, 0
 	for _, s := range Symptoms {
-		if slices.ContainsFunc(fields, func(f string) bool { return slices.Contains(s.words, strings.Trim(f, ".,;:!?")) }) {
-			return s, true
+		n := 0
+		for _, f := range fields {
+			if slices.Contains(s.words, strings.Trim(f, ".,;:!?")) {
+				n++
+			}
+		}
+		if n > most {
+			best, most = s, n
 		}
 	}
-	return Symptom{}, false
+	return best, most > 0
 }
 
 // Ran is what the log has of the last run of a server behind Rootbound.
