@@ -118,16 +118,27 @@ func (g *Guard) pinned(r *exchange.Request, o exchange.Outcome) exchange.Outcome
 		o.Msg = o.Msg.WithResult(wire.SetMember(result, g.replaced(items, name, kind, held), list))
 		return o
 	}
-	// Nothing of a server as a whole can be held but its words.
-	instructions, ok := wire.Get(held[""].Pinned.Text, "instructions")
-	switch {
-	case ok:
+	o.Msg = o.Msg.WithResult(g.wordsOf(result, held[""].Pinned))
+	return o
+}
+
+// wordsOf returns what a server says of itself with its words as they were: nothing else can be held of a server as a whole.
+func (g *Guard) wordsOf(result []byte, pinned pin.Definition) []byte {
+	if instructions, ok := wire.Get(pinned.Text, "instructions"); ok {
 		result = wire.SetMember(result, instructions, "instructions")
-	default:
+	} else {
 		result = wire.DeleteMember(result, "instructions")
 	}
-	o.Msg = o.Msg.WithResult(result)
-	return o
+	info, ok := wire.Get(pinned.Text, "serverInfo")
+	if !ok { // it was never accepted, and clients want one
+		info = append(wire.AppendQuote([]byte(`{"name":`), g.opt.Server), `,"version":""}`...)
+	}
+	for _, at := range [][]string{{"serverInfo"}, {"_meta", "io.modelcontextprotocol/serverInfo"}} {
+		if _, there := wire.Get(result, at...); there {
+			result = wire.SetMember(result, info, at...)
+		}
+	}
+	return result
 }
 
 // replaced returns a list of definitions with what is held as it was, and a remark for the model. What has never been

@@ -249,7 +249,7 @@ func (c *comparison) text(path string, a, b any) {
 func (c *comparison) info(path string, a, b any) {
 	c.objects(path, a, b, dangerUnknown, func(path, name string, a, b any) {
 		switch name {
-		case "description":
+		case "name", "title", "description":
 			c.text(path, a, b)
 		case "icons":
 			c.icons(path, a, b)
@@ -259,7 +259,8 @@ func (c *comparison) info(path string, a, b any) {
 	})
 }
 
-// annotations: what is not said counts as the worst, by the specification; so only what is said now can be dangerous.
+// annotations: what is not said counts as the worst, by the specification. So a tool that was harmless is not any more when that is
+// taken back, whether its contrary is said or nothing is.
 func (c *comparison) annotations(path string, a, b any) {
 	c.objects(path, a, b, dangerUnknown, func(path, name string, a, b any) {
 		danger := ""
@@ -270,8 +271,7 @@ func (c *comparison) annotations(path string, a, b any) {
 		case (name == "readOnlyHint" || name == "idempotentHint") && b == true,
 			(name == "destructiveHint" || name == "openWorldHint") && b == false:
 			danger = dangerClaims
-		case name == "readOnlyHint" && a == true && b == false,
-			(name == "destructiveHint" || name == "openWorldHint") && a == false && b == true:
+		case name == "readOnlyHint" && a == true, (name == "destructiveHint" || name == "openWorldHint") && a == false:
 			danger = dangerWrites
 		}
 		c.add(path, a, b, danger)
