@@ -2,7 +2,6 @@ package guard
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/rootbound/rootbound/internal/pathargs"
@@ -42,7 +41,9 @@ func (g *Guard) own(path string, need roots.Access) bool {
 	}
 	there, err := os.Stat(path)
 	for _, p := range g.opt.Own {
-		p = resolved(p)
+		if place, err := rootfs.Locate(roots.Set{}, p, rootfs.Process{}); err == nil { // where it would be made, too
+			p = place.Path
+		}
 		if policy.Under(path, p) || need&roots.Delete != 0 && policy.Under(p, path) {
 			return true
 		}
@@ -54,15 +55,4 @@ func (g *Guard) own(path string, need roots.Access) bool {
 		}
 	}
 	return false
-}
-
-// resolved is where a path leads, as far as it exists.
-func resolved(path string) string {
-	if p, err := filepath.EvalSymlinks(path); err == nil {
-		return p
-	}
-	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
-		return filepath.Join(dir, filepath.Base(path))
-	}
-	return path
 }

@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -292,4 +293,42 @@ func TestARequestOfASessionThatEnded(t *testing.T) {
 			t.Errorf("%d of 2 were answered", answered)
 		}
 	})
+}
+
+// What steers the guard is not changed by a server, by whichever path it goes there, and whether it is there yet.
+func TestOwnFiles(t *testing.T) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.MkdirAll(filepath.Join(top, "dotfiles/config/there"), 0o755), os.Symlink("dotfiles/config", filepath.Join(top, ".config")),
+		os.WriteFile(filepath.Join(top, "dotfiles/config/there/own.toml"), nil, 0o644),
+		os.Link(filepath.Join(top, "dotfiles/config/there/own.toml"), filepath.Join(top, "dotfiles/other.toml"))); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := roots.Resolve(filepath.Join(top, "dotfiles"), roots.ResolveOptions{Access: roots.ReadWrite})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := exchange.HandlerFunc(func(_ context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		reply(exchange.Result(r, []byte(`{"content":[{"type":"text","text":"done"}]}`)))
+	})
+	h := guard.New(guard.Options{Server: "files", Configured: roots.NewSet(dir),
+		Own: []string{filepath.Join(top, ".config/there/own.toml"), filepath.Join(top, ".config/missing/sub/own.toml")}}).Wrap(server)
+	session := exchange.NewSession(t.Context())
+	for _, tt := range []struct {
+		tool, path string
+		refused    bool
+	}{
+		{"write_file", "config/there/own.toml", true}, {"read_file", "config/there/own.toml", false}, {"write_file", "config/there/another.toml", false},
+		{"write_file", "other.toml", true}, {"delete_directory", "config/there", true}, {"create_directory", "config/there", false},
+		{"write_file", "config/missing/sub/own.toml", true}, {"write_file", "config/missing/sub/another.toml", false}, {"delete_directory", "config/missing", true},
+	} {
+		params := fmt.Sprintf(`{"name":%q,"arguments":{"path":%s}}`, tt.tool, wire.Quote(filepath.Join(top, "dotfiles", tt.path)))
+		r := &exchange.Request{Msg: wire.NewRequest([]byte("1"), "tools/call", []byte(params)), Session: session, Caller: caller{}}
+		got := string(exchange.Do(t.Context(), h, r).Msg.Bytes())
+		if refused := strings.Contains(got, "a file that decides what this server may do"); refused != tt.refused || refused == strings.Contains(got, "done") {
+			t.Errorf("%s %s: %s", tt.tool, tt.path, got)
+		}
+	}
 }
