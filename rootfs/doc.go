@@ -24,7 +24,12 @@
 // Changes are made in a directory that is held open, under one name: Replace by a temporary file beside the old one and a
 // rename, Move without replacing, MkdirAll step by step. They go by the rights of the root: Write to create, replace and
 // put something somewhere, Delete to take something away. Roots themselves stay where they are, except that a root which
-// is one file can be replaced.
+// is one file can be replaced. The whole new content is written by a function, which may read the old one:
+//
+//	_, err = fsys.Replace(ctx, "notes.txt", rootfs.ReplaceOptions{}, func(w io.Writer, old *os.File) error {
+//		_, err := io.WriteString(w, "new text\n")
+//		return err
+//	})
 //
 // The temporary file of a process that was killed stays, under a name that nothing here shows or reaches. It is removed
 // when its directory is listed, or first written to, or by CleanTemporary; a lock on it, which ends with its process,
@@ -46,8 +51,8 @@
 // for denied names; what comes into it after that search moves along.
 //
 // A directory that another process moves out of its root while a call is under way is still written to, through its
-// handle. Between the last look of Replace and its rename there is a moment in which what another process wrote is lost.
-// Two changes within one tick of the file system's clock, of the same size, have one Version.
+// handle. Between the last look of Replace and its rename there is a moment in which what a process wrote that does not use
+// this package is lost. Two changes within one tick of the file system's clock, of the same size, have one Version.
 //
 // With os.Root alone (Windows) names are resolved again in each step: a directory that becomes a link in the moment of
 // opening is followed if the link is relative and stays beneath the same root, also under NoLinks and into a root that

@@ -518,6 +518,7 @@ func (r *running) options(plan *config.Plan, process pathargs.Process) (guard.Op
 		return guard.Options{}, err
 	}
 	r.rules = pathRules(plan, r.name, tools)
+	r.rules.Filesystem = r.rules.Filesystem || r.ours
 	own := slices.DeleteFunc(slices.Clone(plan.Watched), func(path string) bool { return slices.Contains(plan.Missing, path) })
 	if dir, err := r.app.logDir(); err == nil {
 		own = append(own, filepath.Dir(dir)) // the log, and the consents

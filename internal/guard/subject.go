@@ -365,7 +365,10 @@ func (s *subject) facts() (facts []string) {
 		if str, err := wire.Unquote(v); err == nil && v[0] == '"' {
 			text = str
 			if len(str) > 120 || strings.Contains(str, "\n") {
-				size = fmt.Sprintf(" (%d bytes, %d lines)", len(str), strings.Count(strings.TrimSuffix(str, "\n"), "\n")+1)
+				size = fmt.Sprintf(" (%d bytes)", len(str))
+				if n := strings.Count(strings.TrimSuffix(str, "\n"), "\n") + 1; n > 1 {
+					size = fmt.Sprintf(" (%d bytes, %d lines)", len(str), n)
+				}
 			}
 		} else if len(text) > 120 {
 			size = fmt.Sprintf(" (%d bytes)", len(text))
