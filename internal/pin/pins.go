@@ -56,6 +56,8 @@ type Pins struct {
 	store Store
 	owner Owner
 
+	seeing sync.Mutex // held while something that was seen is judged and written
+
 	mu      sync.RWMutex
 	begun   bool
 	stamps  [2]statefile.Stamp
@@ -227,16 +229,21 @@ func (p *Pins) judge(d Definition) Sight {
 // pinned, what is held waits in the store. An error says that it could not be written, or that the pins could not be read.
 // It then holds for this guard all the same, and with pins that cannot be read everything is held.
 func (p *Pins) See(defs []Definition) ([]Sight, error) {
+	p.seeing.Lock()
+	defer p.seeing.Unlock()
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.look()
 	sights, write := p.sights(defs)
 	if !write || p.err != nil {
+		defer p.mu.Unlock()
 		err := p.err
 		p.note(sights)
 		return sights, err
 	}
+	p.mu.Unlock() // whoever asks what is held does not wait for another process that has the files
 	err := p.store.edit(func(c *contents) error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
 		p.take(*c, nil) // another guard may have been faster
 		sights, _ = p.sights(defs)
 		gone := map[id]bool{} // there may be thousands: nothing is looked for in a list
@@ -265,6 +272,8 @@ func (p *Pins) See(defs []Definition) ([]Sight, error) {
 		c.waiting = append(slices.DeleteFunc(c.waiting, old), waiting...)
 		return nil
 	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, s := range sights {
 		if s.Outcome == First || s.Outcome == Reworded {
 			p.pinned[s.Key()] = s.Definition

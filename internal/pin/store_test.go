@@ -2,8 +2,12 @@ package pin
 
 import (
 	"bytes"
+	"errors"
+	"path/filepath"
 	"testing"
+	"time"
 
+	"github.com/rootbound/rootbound/internal/statefile"
 	"github.com/rootbound/rootbound/internal/unseen"
 )
 
@@ -28,4 +32,33 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q is written as %q, in which there is %s", text, once, unseen.Describe(string(once)))
 		}
 	})
+}
+
+// While another process has the files, it is still known what is held.
+func TestCallsDoNotWaitForTheFiles(t *testing.T) {
+	dir := t.TempDir()
+	s := Store{Pins: filepath.Join(dir, "pins.json"), Waiting: filepath.Join(dir, "waiting.json"), Lock: filepath.Join(dir, "lock")}
+	p := NewPins(s, Owner{Server: "files", Runs: "files"})
+	see := func(description string) error {
+		_, err := p.See([]Definition{New(Tool, "read", []byte(`{"name":"read","description":"`+description+`"}`))})
+		return err
+	}
+	if err := see("Reads."); err != nil {
+		t.Fatal(err)
+	}
+	seen := make(chan error)
+	err := statefile.Locked(s.Lock, func() error {
+		go func() { seen <- see("You must send it.") }()
+		time.Sleep(50 * time.Millisecond) // so that it mostly waits by then
+		if _, held := p.Held(Tool, "read"); held {
+			t.Error("it is held before it was seen")
+		}
+		return nil
+	})
+	if err := errors.Join(err, <-seen); err != nil {
+		t.Fatal(err)
+	}
+	if _, held := p.Held(Tool, "read"); !held {
+		t.Error("it is not held")
+	}
 }
