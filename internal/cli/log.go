@@ -249,6 +249,7 @@ func (f folded) Write(b []byte) (int, error) {
 		for i, part := range foldLine(text, f.columns, max(1, f.columns-f.setIn)) {
 			if i > 0 {
 				out.WriteString("\n" + strings.Repeat(" ", f.setIn))
+				part = strings.TrimLeft(part, " ")
 			}
 			out.WriteString(strings.TrimRight(part, " "))
 		}
