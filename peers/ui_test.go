@@ -616,3 +616,61 @@ func TestLikeQuestionsTogether(t *testing.T) {
 	p.shows("Nothing waits for you")
 	p.calm()
 }
+
+// TestAGuardDiesWithItsQuestions takes them from the page, also from among those that are selected, and says so of the one that is shown.
+func TestAGuardDiesWithItsQuestions(t *testing.T) {
+	h := newHome(t, askForWrites)
+	dir := workspace(t)
+	var pids []int
+	ask := func(n int) {
+		t.Helper()
+		cmd := h.command("fs", "--ask", "always", "--root", dir)
+		cmd.Stderr = t.Output()
+		s, err := mcp.NewClient(&mcp.Implementation{Name: "tester", Version: "1"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		pids = append(pids, cmd.Process.Pid)
+		for i := range n {
+			h.call(s, "write_file", map[string]any{"path": filepath.Join(dir, fmt.Sprintf("%d-%d.txt", len(pids), i)), "content": "x"})
+		}
+	}
+	dies := func(i int) {
+		t.Helper()
+		dead, err := os.FindProcess(pids[i])
+		if err == nil {
+			err = dead.Kill()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := h.open()
+	p.do(chromedp.Navigate(p.at + "/#/questions"))
+	waits := func(n int) { t.Helper(); p.until(fmt.Sprintf(`document.querySelectorAll(".waiting input").length === %d`, n)) }
+	ask(2)
+	waits(2)
+	ask(2)
+	waits(4)
+	ask(1)
+	waits(5)
+	p.run(`document.querySelectorAll(".waiting button")[4].click()`) // that of the third is shown
+	p.shows("3-0.txt")
+	for i := range 4 {
+		p.run(fmt.Sprintf(`document.querySelectorAll(".waiting input")[%d].click()`, i))
+	}
+	p.shows("4 questions selected")
+	dies(0)
+	waits(3)
+	p.shows("2 questions selected")
+	dies(1)
+	waits(1)
+	p.until(`document.querySelector(".asked h2").innerText.includes("3-0.txt")`)
+	p.press("e")
+	p.until(`document.querySelector("textarea") !== null`)
+	dies(2)
+	p.shows("Nothing waits for you")
+	p.shows("was answered elsewhere, withdrawn")
+	p.calm()
+}

@@ -64,6 +64,7 @@ type waitingValue struct {
 	Until  time.Time `json:"until,omitzero"`
 	Paused bool      `json:"paused"`
 	Behind int       `json:"behind"`
+	Digest string    `json:"digest"`
 }
 
 // guardTold takes the news of a guard.
@@ -121,7 +122,7 @@ func (u *UI) guardTold(e approval.Event) {
 func waitingAt(key string, q *approval.Question) waitingValue {
 	v := waitingValue{
 		Guard: key, ID: q.ID, Server: approval.Cut(q.Server, 200), Tool: approval.Cut(q.Tool, 200), Client: approval.Cut(q.Client, 200), Effect: q.Effect,
-		Why: approval.Cut(q.Why, 400), Asked: q.Asked, Until: q.Until, Paused: q.Paused, Behind: q.Behind,
+		Why: approval.Cut(q.Why, 400), Asked: q.Asked, Until: q.Until, Paused: q.Paused, Behind: q.Behind, Digest: q.Digest,
 	}
 	if n := len(q.Targets) + len(q.Hosts); n > 0 {
 		v.More = n - 1

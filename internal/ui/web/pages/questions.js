@@ -50,7 +50,7 @@ export function mount(main, signal) {
   let detail = null; // all of it
   let since = 0; // when it was shown
   const chosen = new Set();
-  let editing = null, noting = false, batchNoting = false;
+  let editing = null, noting = false, batchNoting = false, giving = false;
   let layout = localStorage.getItem("diff") ?? (innerWidth < 900 ? "inline" : "beside");
 
   const list = h("ol.waiting", { "aria-label": t("list") });
@@ -67,13 +67,17 @@ export function mount(main, signal) {
   function sort() {
     const values = all("question");
     order = [...values.keys()].sort((a, b) => values.get(a).asked < values.get(b).asked ? -1 : values.get(a).asked > values.get(b).asked ? 1 : a < b ? -1 : 1);
-    for (const k of [...chosen]) if (!values.has(k)) chosen.delete(k);
+    const many = chosen.size > 1, gone = [...chosen].filter((k) => !values.has(k));
+    for (const k of gone) chosen.delete(k);
+    if (chosen.size < 2) batchNoting = false;
     const wanted = location.hash.split("/")[2];
     if (key && !values.has(key)) {
       if (detail && !detail.mine) tell(t("gone", { id: detail.id }));
       key = "";
     }
     if (!key && order.length) show(order.find((k) => wanted && values.get(k).id === wanted) ?? order[0]);
+    else if (many && gone.length && chosen.size < 2 && !giving && key) show(key);
+    if (gone.length && chosen.size > 1 && !giving && !batchNoting) batch();
     draw();
   }
 
@@ -353,21 +357,23 @@ export function mount(main, signal) {
 
   // batch answers several questions that are alike, or were chosen one by one.
   function batch() {
-    const keys = order.filter((k) => chosen.has(k));
+    const keys = order.filter((k) => chosen.has(k)), shown = new Map(keys.map((k) => [k, value(k).digest])); // a yes is for what was shown
     since = performance.now();
     const give = (reply) => async () => {
       if (reply.allow && !settled()) return;
       for (const b of panel.querySelectorAll("button")) b.disabled = true;
+      giving = true;
       let n = 0;
       const failed = [];
       try {
         for (let i = 0; i < keys.length; i += 200) {
-          const got = await post("/api/answers", { answers: keys.slice(i, i + 200).flatMap((k) => value(k) ? [{ guard: value(k).guard, id: value(k).id, reply }] : []) });
+          const got = await post("/api/answers", { answers: keys.slice(i, i + 200).flatMap((k) => value(k) ? [{ guard: value(k).guard, id: value(k).id, reply: reply.allow ? { ...reply, digest: shown.get(k) } : reply }] : []) });
           for (const one of got) if (one.code || one.text) failed.push(one); else n++;
         }
       } catch (e) {
         failed.push({ id: "", ...e, text: error(e) });
       }
+      giving = false;
       if (detail) detail.mine = true;
       chosen.clear();
       batchNoting = false;
