@@ -648,7 +648,10 @@ func TestAGuardDiesWithItsQuestions(t *testing.T) {
 	}
 	p := h.open()
 	p.do(chromedp.Navigate(p.at + "/#/questions"))
-	waits := func(n int) { t.Helper(); p.until(fmt.Sprintf(`document.querySelectorAll(".waiting input").length === %d`, n)) }
+	waits := func(n int) {
+		t.Helper()
+		p.until(fmt.Sprintf(`document.querySelectorAll(".waiting input").length === %d`, n))
+	}
 	ask(2)
 	waits(2)
 	ask(2)
