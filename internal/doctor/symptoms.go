@@ -308,12 +308,23 @@ func answered(ev *calllog.RootsEvent) string {
 	}
 }
 
+// notHere is the code of a path that counts as one of another machine.
+const notHere = "paths are elsewhere"
+
 func (r Ran) outside() step {
 	s := step{name: linkOutside, mark: unknown}
 	switch n, u := len(r.Denied), len(r.Unjudged); {
 	case u > 0:
 		e := r.Unjudged[u-1]
 		i := slices.IndexFunc(e.Paths, func(p calllog.Path) bool { return p.Verdict == "" })
+		if e.Paths[i].Code == notHere {
+			s.facts = append(s.facts, fmt.Sprintf("%s at %s went through with %s: its paths count as those of another machine, and only file: URIs and ~/ are judged",
+				e.Tool, clock(e.Time), e.Paths[i].Arg))
+			if r.elsewhere() {
+				s.fix = "--remote-root DIR holds them to directories over there, by their text"
+			}
+			break
+		}
 		s.mark = fails
 		s.facts = append(s.facts, fmt.Sprintf("%s at %s went through with %s, which was not judged: nothing said that it is a path", e.Tool, clock(e.Time), e.Paths[i].Arg))
 		s.fix = fmt.Sprintf("paths = [%q] for the tool %q in the configuration, if it is one; rootbound why %s tells the story", strings.TrimPrefix(e.Paths[i].Arg, "/"), e.Tool, e.Call)
