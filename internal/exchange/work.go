@@ -10,7 +10,7 @@ import (
 	"github.com/rootbound/rootbound/internal/wire"
 )
 
-// Do hands r to h and waits for the outcome: for tests, the demo and the probes, where there is nothing to keep in order.
+// Do hands r to h and waits for the outcome: for tests and the demo, where there is nothing to keep in order.
 // When ctx ends first, the outcome is Cancelled.
 func Do(ctx context.Context, h Handler, r *Request) Outcome {
 	done := make(chan Outcome, 1)
