@@ -23,8 +23,10 @@ const (
 	maxListens = 4096
 	// maxFollowed is how many resources one listen request, or one session of a handshake client, may follow.
 	maxFollowed = 4096
-	// maxEarly is how many notifications are kept for a client whose listen request is not acknowledged yet.
-	maxEarly = 1024
+	// maxEarly is how many notifications are kept for a client whose listen request is not acknowledged yet, and maxEarlyBytes how many
+	// bytes of them.
+	maxEarly      = 1024
+	maxEarlyBytes = 1 << 20
 )
 
 // declaration is what the server is told that the client can: later requests may declare what the first did not, and
@@ -471,6 +473,7 @@ type listen struct {
 
 	acknowledged bool
 	early        []*wire.Message // came before it was acknowledged
+	size         int             // of them
 }
 
 func (d *Down) listen(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
@@ -656,7 +659,7 @@ func (l *listen) acknowledge(d *Down, honoured []byte) {
 	for {
 		d.mu.Lock()
 		early := l.early
-		l.early, l.acknowledged = nil, len(early) == 0
+		l.early, l.size, l.acknowledged = nil, 0, len(early) == 0
 		d.mu.Unlock()
 		if len(early) == 0 {
 			return
@@ -721,8 +724,9 @@ func (h hub) Notify(m *wire.Message) {
 			}
 			if l.acknowledged {
 				to = append(to, l)
-			} else if len(l.early) < maxEarly {
+			} else if n := len(m.Bytes()); len(l.early) < maxEarly && l.size+n <= maxEarlyBytes {
 				l.early = append(l.early, m)
+				l.size += n
 			}
 		}
 	}

@@ -156,6 +156,7 @@ func TestListenRequests(t *testing.T) {
 		}
 	}
 	late := listen(t.Context(), 100, `{"toolsListChanged":true,"resourceSubscriptions":["file:///late"]}`)
+	hub.Notify(wire.NewNotification("notifications/tools/list_changed", []byte(`{"long":"`+strings.Repeat("x", 1<<20)+`"}`)))
 	for range 3000 {
 		hub.Notify(wire.NewNotification("notifications/tools/list_changed", nil))
 	}

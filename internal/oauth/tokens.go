@@ -25,6 +25,9 @@ type Tokens struct {
 	read  bool
 }
 
+// lastPatience is how long an answer may take for which nobody waits any more: this program may be about to end.
+const lastPatience = 5 * time.Second
+
 // Tokens returns those for a server. How is the command that logs in.
 func (s Store) Tokens(server *url.URL, how string) *Tokens {
 	return &Tokens{store: s, server: server, how: how, client: newClient(), now: time.Now}
@@ -55,7 +58,11 @@ func (t *Tokens) Token(ctx context.Context) (string, error) {
 
 // renew replaces a token that is not taken any more, unless somebody did already. The caller holds mu.
 func (t *Tokens) renew(ctx context.Context, old string) error {
-	ctx = context.WithoutCancel(ctx) // there is one token for the old one: it is taken also when nobody waits for it any more
+	// There is one token for the old one: it is taken also when nobody waits for it any more.
+	waits := ctx
+	ctx, cancel := context.WithCancel(context.WithoutCancel(waits))
+	defer cancel()
+	defer context.AfterFunc(waits, func() { time.AfterFunc(lastPatience, cancel) })()
 	return t.store.locked(t.server, func() error {
 		e, err := t.store.Load(t.server)
 		if err != nil {
