@@ -2,8 +2,11 @@ package exchange
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/rootbound/rootbound/internal/wire"
 )
@@ -89,5 +92,46 @@ func TestChainMeetsTheFirstStageFirst(t *testing.T) {
 	Do(t.Context(), h, request(t, Legacy, `{"jsonrpc":"2.0","id":1,"method":"a"}`))
 	if order != "ab" {
 		t.Errorf("order %q", order)
+	}
+}
+
+// What a call does waits for the log also where its answer has that written already.
+func TestRecordIsWaitedFor(t *testing.T) {
+	var written atomic.Bool
+	begun, goOn := make(chan bool), make(chan bool)
+	trail := NewTrail("c7f3a2", time.Now())
+	if err := trail.Record(); err != nil || trail.Recorded() {
+		t.Fatalf("with nothing to record: %v", err)
+	}
+	full := errors.New("the disk is full")
+	trail.OnRecord(func() error {
+		close(begun)
+		<-goOn
+		written.Store(true)
+		return full
+	})
+	answer, effect := make(chan error, 1), make(chan error, 1)
+	go func() { answer <- trail.Record() }()
+	<-begun
+	go func() {
+		err := trail.Record()
+		if !written.Load() {
+			err = errors.New("nothing is written yet")
+		}
+		effect <- err
+	}()
+	select { // it would come now
+	case err := <-effect:
+		effect <- err
+	case <-time.After(20 * time.Millisecond):
+	}
+	close(goOn)
+	for name, c := range map[string]chan error{"answer": answer, "effect": effect} {
+		if err := <-c; err != full {
+			t.Errorf("the %s: %v", name, err)
+		}
+	}
+	if trail.Recorded() {
+		t.Error("what could not be written is recorded")
 	}
 }

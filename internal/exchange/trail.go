@@ -16,7 +16,6 @@ type Trail struct {
 	notes    []Note
 	record   func() error // nil when nobody waits for Record
 	recorded bool
-	err      error // of record
 }
 
 // Note is one decision or remark.
@@ -57,30 +56,29 @@ func (t *Trail) Reset(now time.Time) {
 func (t *Trail) OnRecord(record func() error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.record = record
+	t.record = sync.OnceValue(func() error {
+		err := record() // it reads the notes
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.recorded = err == nil
+		return err
+	})
 }
 
 // Record has the request written to the log, unless it is there: it goes on, and what it does begins now. With an error
 // it is to do nothing. A server that decides about paths by itself calls it before it changes something; for who only reads
-// it is called before the answer goes out.
+// it is called before the answer goes out. Whoever comes while it is written waits for that.
 func (t *Trail) Record() error {
 	if t == nil {
 		return nil
 	}
 	t.mu.Lock()
 	record := t.record
-	t.record = nil
 	t.mu.Unlock()
 	if record == nil {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		return t.err
+		return nil
 	}
-	err := record() // it reads the notes
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.recorded, t.err = err == nil, err
-	return err
+	return record()
 }
 
 // Recorded reports whether Record has written the request to the log.
