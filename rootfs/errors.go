@@ -135,6 +135,9 @@ func asError(op, path string, err error) error {
 		return e // of another path, which it names
 	}
 	e = &Error{Op: op, Path: path, Code: codeOf(err)}
+	if e.Code == errLink {
+		e.Code = Changed
+	}
 	if b := bare(err); e.Code == IO || e.Code == Permission && b != error(Permission) {
 		e.Err = b
 	}

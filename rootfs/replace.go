@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -53,7 +54,7 @@ type ReplaceOptions struct {
 // Replacements of one file in this process wait for each other, through whatever FS and path. An error of write is
 // returned as it is; it, and the end of ctx, leave the file as it was. When another process changed the file after old was
 // opened it is left, and the error is Changed; between that last look and the step itself there is a moment in which a
-// change is lost. The info is of the new file. The content is on the disk when Replace returns.
+// change is lost, if it is not by Replace. The info is of the new file. The content is on the disk when Replace returns.
 func (f *FS) Replace(ctx context.Context, path string, o ReplaceOptions, write func(w io.Writer, old *os.File) error) (fs.FileInfo, error) {
 	var info fs.FileInfo
 	err := f.reach("replacing", path, missing, func(p target) error {
@@ -143,7 +144,7 @@ func (r *replacement) finish(tmp *os.File, tmpName string, old *os.File, was fs.
 	if err := r.ctx.Err(); err != nil {
 		return nil, err
 	}
-	switch err := r.step(tmpName, was); {
+	switch err := r.step(tmpName, old, was); {
 	case err == nil:
 	case codeOf(err) == Exists && r.o.Must == Absent:
 		return nil, Exists
@@ -159,21 +160,33 @@ func (r *replacement) finish(tmp *os.File, tmpName string, old *os.File, was fs.
 	return renamed{info, r.name}, r.d.sync()
 }
 
-// step renames the new file, if what is there is still the old one. No move of this process comes between. To exchange the
-// two names and look at what came out would keep other processes out, too; but who watches the directory is then told last
-// that the file went away.
-func (r *replacement) step(tmpName string, was fs.FileInfo) error {
+// step renames the new file, if what is there is still the old one. No move of this process comes between, and no Replace of
+// another one. To exchange the two names and look at what came out would keep everybody out; but who watches the directory is
+// then told last that the file went away.
+func (r *replacement) step(tmpName string, old *os.File, was fs.FileInfo) error {
 	unlock, err := lockNames(r.d, r.name, r.d, r.name)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if was != nil {
+	if old != nil {
+		lockOld(old)
 		if now, link, err := r.d.look(r.name); err != nil || link != "" || Version(now) != Version(was) {
 			return Changed
 		}
 	}
-	return r.d.rename(tmpName, r.d, r.name, was != nil)
+	return r.d.rename(tmpName, r.d, r.name, old != nil)
+}
+
+// lockOld takes the lock that two processes which replace one file both want for the last step. Who has it for long is
+// another program, and is not waited for. It ends when the file is closed.
+func lockOld(f *os.File) {
+	for range 100 {
+		if !errors.Is(lock(f), errLocked) {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // open opens the file that is there, if one is and may be, and describes it.

@@ -57,7 +57,7 @@ func (f *FS) Trash(path string, o TrashOptions) (id string, err error) {
 			}
 			t, err := openTrash(p.root, true)
 			if err != nil {
-				return err
+				return asError("moving to the trash", filepath.Join(p.root.dir.Path, trashName), err)
 			}
 			defer t.close()
 			now := time.Now()
@@ -350,7 +350,11 @@ func (f *FS) Restore(id string) (path string, err error) {
 
 func (f *FS) restore(r *root, t directory, id string) (string, error) {
 	th, b, lockFile, err := claim(t, id)
-	if err != nil {
+	switch codeOf(err) {
+	case "":
+	case errLink, IsDirectory, NotDirectory, SpecialFile: // somebody else made it
+		return "", NotFound
+	default:
 		return "", err
 	}
 	defer b.close()

@@ -130,6 +130,8 @@ func TestTrashThatOthersWrote(t *testing.T) {
 		later := makeID(time.Now().Add(time.Minute), "aaaaaaaa")
 		w := tree(t, map[string]string{
 			"file/" + trashName: "no directory", "link/" + trashName: "->../outside", "outside/f": "canary",
+			"R/" + trashName + "/1-aaaaaaaa": "->../../outside", "R/" + trashName + "/2-aaaaaaaa": "no directory",
+			"R/" + trashName + "/3-aaaaaaaa/" + trashFrom: "->../../../outside/f", "R/" + trashName + "/4-aaaaaaaa/" + trashFrom + "/": "",
 			"R/f": "first", "R/g": "second", "R/" + trashName + "/" + later + "/" + trashFrom: "9223372036854775807\nx",
 		})
 		f := open(t, Options{}, dir(t, filepath.Join(w, "file"), roots.ReadWrite), dir(t, filepath.Join(w, "link"), roots.ReadWrite),
@@ -145,7 +147,20 @@ func TestTrashThatOthersWrote(t *testing.T) {
 		if path, err := f.Restore(first); err != nil || path != filepath.Join(w, "R/f") {
 			t.Errorf("Restore = %q, %v", path, err)
 		}
-		for _, id := range []string{later, first} {
+		var e *Error
+		if _, err := f.Trash(filepath.Join(w, "file/x"), o); !errors.Is(err, NotFound) {
+			t.Errorf("Trash of nothing: %v", err)
+		}
+		for root, want := range map[string]Code{"file": NotDirectory, "link": OutsideRoots} {
+			if err := os.WriteFile(filepath.Join(w, root, "x"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := f.Trash(filepath.Join(w, root, "x"), o)
+			if !errors.As(err, &e) || e.Code != want || e.Path != filepath.Join(w, root, trashName) {
+				t.Errorf("Trash where its directory is another thing, a %s: %v", root, err)
+			}
+		}
+		for _, id := range []string{later, first, "1-aaaaaaaa", "2-aaaaaaaa", "3-aaaaaaaa", "4-aaaaaaaa"} {
 			if _, err := f.Restore(id); !errors.Is(err, NotFound) {
 				t.Errorf("Restore of what is not there: %v", err)
 			}

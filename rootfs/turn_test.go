@@ -3,6 +3,7 @@ package rootfs
 import (
 	"errors"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -30,6 +31,37 @@ func (l late) rename(name string, to directory, as string, replace bool) error {
 		to = t.directory
 	}
 	return l.directory.rename(name, to, as, replace)
+}
+
+// A Replace of another process, of the same file, would wait in the last step, as this one does for it; but not for a program
+// that keeps the lock.
+func TestReplaceLocksTheOldFile(t *testing.T) {
+	everyOne(t, func(t *testing.T, open func(*testing.T, Options, ...roots.Dir) *FS) {
+		w := tree(t, map[string]string{"R/f": "old"})
+		f := open(t, Options{}, dir(t, filepath.Join(w, "R"), roots.ReadWrite))
+		theirs := func() *os.File {
+			other, err := os.Open(filepath.Join(w, "R/f"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { other.Close() })
+			return other
+		}
+		f.roots[0].directory = late{f.roots[0].directory, func() {
+			if err := lock(theirs()); !errors.Is(err, errLocked) {
+				t.Errorf("locking it in the last moment: %v", err)
+			}
+		}}
+		if _, err := f.Replace(t.Context(), "f", ReplaceOptions{}, text("new")); err != nil {
+			t.Error(err)
+		}
+		if err := lock(theirs()); err != nil {
+			t.Errorf("locking it afterwards: %v", err)
+		}
+		if _, err := f.Replace(t.Context(), "f", ReplaceOptions{}, text("newer")); err != nil || read(t, f, "f") != "newer" {
+			t.Errorf("while another program has the lock: %v", err)
+		}
+	})
 }
 
 // Where an edited file is taken away, and another comes to its name, in the moment in which the edit ends, neither is lost.

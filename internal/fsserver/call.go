@@ -113,8 +113,8 @@ func note(r *exchange.Request, err error, part bool) {
 }
 
 // nothingAllowed is what every call is answered while there is no directory.
-var nothingAllowed = refusal{codeNoRoots, "No directory is allowed, so there is nothing to work on: none is configured, or the client's list of " +
-	"roots leaves none. Name one when the server is started, as in `rootbound fs DIR`."}
+var nothingAllowed = refusal{codeNoRoots, "No directory is allowed, so there is nothing to work on: none is configured or none of those is there " +
+	"now, or the client's list of roots leaves none. Name one when the server is started, as in `rootbound fs DIR`."}
 
 func (s *Server) run(ctx context.Context, r *exchange.Request, slot *slot, l *lent) (answer, error) {
 	if err := slot.refused(); err != nil {

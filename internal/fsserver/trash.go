@@ -49,7 +49,10 @@ var deletePath = tool{
 
 // explainDelete says what went wrong when something was to be deleted.
 func (c *call) explainDelete(path string, err error) error {
+	var e *rootfs.Error
 	switch {
+	case errors.As(err, &e) && e.Path != path:
+		return refuse(e.Code, "The trash cannot be used, so nothing was deleted: %s: %s", show(e.Path), e.Code.Error())
 	case errors.Is(err, rootfs.TooLarge):
 		return refuse(rootfs.TooLarge, "It holds more than the %d bytes that the trash takes, so nothing was deleted: %s. Delete parts of it.",
 			trashed.MaxBytes, show(c.real(path)))

@@ -49,13 +49,14 @@ func TestDeleteAndRestore(t *testing.T) {
 }
 
 func TestDeleteRefuses(t *testing.T) {
-	w := newWriter(t, map[string]string{"R/f": "text", "R/outdir": "-> ../outside", "O/kept": "o"}, Options{})
+	w := newWriter(t, map[string]string{"R/f": "text", "R/outdir": "-> ../outside", "O/kept": "o", "S/f": "s", "S/.rootbound-trash": "no directory"}, Options{})
 	for path, want := range map[string]string{
 		"gone":            "!ENOENT: no such file or directory, unlink '$W/R/gone'",
 		"$W/R":            "!Access denied - an allowed directory, or one that holds it, stays where it is: $W/R",
 		"$W/O/kept":       "!Access denied - the allowed directory $W/O is read-only: $W/O/kept",
 		"$W/outside/f":    "!Access denied - path outside allowed directories: $W/outside/f not in $W/R, $W/S, $W/O",
 		"$W/R/outdir/f":   "!Access denied - symlink target outside allowed directories, or missing: $W/R/outdir/f not in $W/R, $W/S, $W/O",
+		"$W/S/f":          "!The trash cannot be used, so nothing was deleted: $W/S/.rootbound-trash: not a directory",
 		"$W/R/f/x":        "!ENOTDIR: not a directory, realpath '$W/R/f/x'",
 		"$W/R/../outside": "!Access denied - path outside allowed directories: $W/outside not in $W/R, $W/S, $W/O",
 	} {
