@@ -135,8 +135,7 @@ func (c *confinement) deniedFile(rules []sandbox.Rule, path string) (denial, boo
 	writing := func(real, opened string) denial {
 		d := denial{fmt.Sprintf("writing %q", path), real, unknown, "--allow-write " + guard.ShellQuote(opened)}
 		if root, _, in := c.plan.Roots.Match(opened); in {
-			dir := guard.ShellQuote(root.Path)
-			d.why, d.fix = "it is in a root that is "+guard.LogDir(root).Access, "--root "+dir+" instead of --ro "+dir
+			d.why, d.fix = "it is in a root that is "+guard.LogDir(root).Access, c.run.app.rights(c.plan, root.Path)
 		}
 		return d
 	}

@@ -544,6 +544,7 @@ func (r *running) options(plan *config.Plan, process pathargs.Process) (guard.Op
 		Quiet: plan.ListChanged.Given() && !plan.ListChanged.Value, Paths: r.rules, Process: process, Defaults: defaults,
 		Policy:  r.guardPolicy(plan),
 		Consent: consents, Own: own, Results: &answers, Approval: asks, Board: r.board, Log: r.log, Warn: r.warn, Widen: r.widen,
+		Rights: func(dir string) string { return r.app.rights(r.plan.Load(), dir) },
 	}, nil
 }
 
@@ -582,18 +583,14 @@ func toolRules(plan *config.Plan) (map[string]pathargs.ToolRules, map[string]map
 func (r *running) widen(dir string) string {
 	plan := r.plan.Load()
 	dir = guard.ShellQuote(dir)
+	if list := listOf(plan); list != nil && list.Active {
+		return "rootbound roots use " + dir + ", which switches to it"
+	}
 	switch plan.Source {
 	case config.FromArguments:
 		return "add " + dir + " to the server's own arguments"
 	case config.FromFile:
-		add := "rootbound roots add "
-		if file, err := r.app.system().UserFile(); err != nil || plan.RootsFile != file {
-			add += "--config " + guard.ShellQuote(plan.RootsFile) + " "
-		}
-		if plan.OwnRoots { // else it would be the beginning of a list that takes the place of the one for all
-			add += "--server " + guard.ShellQuote(plan.Server) + " "
-		}
-		return add + dir
+		return "rootbound roots add " + r.app.listFlags(plan) + dir
 	case config.FromWorkspace:
 		all := ""
 		for _, d := range plan.Roots.Dirs() {
@@ -602,6 +599,27 @@ func (r *running) widen(dir string) string {
 		return all + "--root " + dir
 	}
 	return "--root " + dir + ", beside the options that are there"
+}
+
+// listFlags are those that lead `rootbound roots` to the list of a file that the roots of a plan are in.
+func (a *app) listFlags(plan *config.Plan) string {
+	flags := ""
+	if file, err := a.system().UserFile(); err != nil || plan.RootsFile != file {
+		flags = "--config " + guard.ShellQuote(plan.RootsFile) + " "
+	}
+	if plan.OwnRoots { // else it would be the beginning of a list that takes the place of the one for all
+		flags += "--server " + guard.ShellQuote(plan.Server) + " "
+	}
+	return flags
+}
+
+// rights says how everything is let be done in a root of a plan.
+func (a *app) rights(plan *config.Plan, dir string) string {
+	dir = guard.ShellQuote(dir)
+	if plan.Source == config.FromFile {
+		return "rootbound roots set " + a.listFlags(plan) + dir + " --access rw"
+	}
+	return fmt.Sprintf("--root %s instead of --ro %[1]s", dir)
 }
 
 // stdio returns what serves the client on standard input and output.

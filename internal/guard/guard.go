@@ -73,6 +73,8 @@ type Options struct {
 	Own []string
 	// Widen says how a person would open one more directory to this server, as its roots were given; nil is --root.
 	Widen func(dir string) string
+	// Rights says how a person would let everything be done in one of its roots; nil is --root.
+	Rights func(dir string) string
 	// Pins are what the server said of itself before; nil compares nothing.
 	Pins *pin.Pins
 	// Results say what is done about what is found in answers; nil checks nothing.
@@ -148,6 +150,9 @@ func New(o Options) *Guard {
 	}
 	if o.Widen == nil {
 		o.Widen = func(dir string) string { return "--root " + ShellQuote(dir) }
+	}
+	if o.Rights == nil {
+		o.Rights = func(dir string) string { return fmt.Sprintf("--root %s instead of --ro %[1]s", ShellQuote(dir)) }
 	}
 	if o.Warn == nil {
 		o.Warn = func(string) {}

@@ -230,7 +230,7 @@ func (g *Guard) explain(j pathargs.Judged, state roots.State, tool string) (code
 	case j.Refusal == pathargs.Forbidden:
 		code = calllog.CodeReadOnly
 		text += fmt.Sprintf(", in %s, where that is not allowed", visible(rootName(j.Place.Dir)))
-		allow = fmt.Sprintf("--root %s instead of --ro %[1]s", ShellQuote(j.Place.Dir.Path))
+		allow = g.opt.Rights(j.Place.Dir.Path)
 	case state.Why == roots.NothingConfigured && (j.Refusal != pathargs.Unresolvable || g.rules.Load().paths.Where != pathargs.Remote):
 		// What is relative here is so to nothing.
 		code = calllog.CodeNoRoots

@@ -98,9 +98,9 @@ func (g *Guard) unheld(j *pathargs.Judged) (reason, change string) {
 	case j.Refusal == pathargs.Forbidden && g.own(j.Place.Path, j.Need):
 		return arg + " is a file that decides what this server may do, which it may not change", ""
 	case j.Refusal == pathargs.Forbidden && j.Place.Dir.Access == roots.Read:
-		return fmt.Sprintf("%s is in the directory %q, which is read-only", arg, rootName(j.Place.Dir)), fmt.Sprintf("--root %s instead of --ro %[1]s", ShellQuote(j.Place.Dir.Path))
+		return fmt.Sprintf("%s is in the directory %q, which is read-only", arg, rootName(j.Place.Dir)), g.opt.Rights(j.Place.Dir.Path)
 	case j.Refusal == pathargs.Forbidden:
-		return fmt.Sprintf("%s is in the directory %q, which does not allow that", arg, rootName(j.Place.Dir)), "other rights of that root"
+		return fmt.Sprintf("%s is in the directory %q, which does not allow that", arg, rootName(j.Place.Dir)), g.opt.Rights(j.Place.Dir.Path)
 	case j.Refusal == pathargs.Unresolvable:
 		return "it cannot be known where " + arg + " leads", ""
 	}
