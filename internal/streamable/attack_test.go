@@ -270,3 +270,27 @@ func TestALongNotificationIsTold(t *testing.T) {
 		t.Errorf("the stream said %d bytes", len(text))
 	}
 }
+
+// Answers that many clients do not read are not kept without an end: a long one for which there is no room is dropped, and its client
+// is told so.
+func TestAnswersThatNobodyReads(t *testing.T) {
+	s := serve(t, Options{})
+	s.served.unread.limit = 4 * maxSpared
+	sid := s.begin("2025-11-25")
+	size := 0
+	s.answers(func(_ context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		reply(exchange.Result(r, wire.SetMember(nil, wire.Quote(strings.Repeat("x", size)), "text")))
+	})
+	for _, tt := range []struct {
+		waiting, size int
+		dropped       bool
+	}{{0, 2 * maxSpared, false}, {3 * maxSpared, 2 * maxSpared, true}, {0, 5 * maxSpared, true}, {4 * maxSpared, maxSpared / 2, false}} {
+		size = tt.size
+		s.served.unread.used.Add(int64(tt.waiting)) // of others
+		_, text := s.post(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{}}`, sid)
+		s.served.unread.used.Add(-int64(tt.waiting))
+		if dropped := strings.Contains(text, `"reason":"unread"`); dropped != tt.dropped || !strings.Contains(text, `"id":5`) {
+			t.Errorf("%+v: got %.300s", tt, text)
+		}
+	}
+}

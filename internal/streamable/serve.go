@@ -77,6 +77,7 @@ type Server struct {
 	params annotated
 	bodies budget
 	kept   budget
+	unread budget
 
 	closing chan struct{} // closed when streams are to end
 
@@ -119,7 +120,7 @@ func New(l net.Listener, o Options) *Server {
 	}
 	return &Server{
 		opt: o, host: newHosts(l.Addr(), o.Hosts), modern: modern.NewClient(o.Stateless, nil, modern.Options{Key: o.StateKey, Report: o.Report}),
-		bodies: budget{limit: max(maxBodies, 2*int64(o.Limit))}, kept: budget{limit: maxKept},
+		bodies: budget{limit: max(maxBodies, 2*int64(o.Limit))}, kept: budget{limit: maxKept}, unread: budget{limit: maxUnread},
 		closing: make(chan struct{}), sessions: map[string]*served{},
 	}
 }
@@ -412,5 +413,8 @@ func (b *budget) take(n int64) bool {
 	b.used.Add(-n)
 	return false
 }
+
+// full reports whether there is no room for n more.
+func (b *budget) full(n int) bool { return b.used.Load()+int64(n) > b.limit }
 
 func (b *budget) give(n int64) { b.used.Add(-n) }

@@ -22,6 +22,10 @@ const (
 	// maxBacklog is how many bytes may wait before notifications are dropped, and maxQuestions before the client counts as gone.
 	maxBacklog   = 8 << 20
 	maxQuestions = 64 << 20
+	// maxUnread is how many bytes of messages may wait for all clients together before an answer that is longer than maxSpared is
+	// dropped.
+	maxUnread = 512 << 20
+	maxSpared = 64 << 10
 )
 
 // stream is the way back of one message, or a session's own. Messages are put on it by anybody, and written by the HTTP request
@@ -91,6 +95,10 @@ func (s *stream) put(m *wire.Message, last bool) {
 	if m != nil {
 		n = len(m.Bytes())
 	}
+	if last && n > maxSpared && s.server.unread.full(n) {
+		m = wire.NewError(m.ID(), wire.CodeInternal, "rootbound: there was an answer, which was dropped: clients do not read what they asked for", []byte(`{"reason":"unread"}`))
+		n = len(m.Bytes())
+	}
 	if !last && m.Kind() == wire.Notification && s.waiting > 0 && s.waiting+n > maxBacklog {
 		s.mu.Unlock()
 		s.server.opt.Report("a client does not read what it asked for; it is told no more until it does")
@@ -104,7 +112,7 @@ func (s *stream) put(m *wire.Message, last bool) {
 	keep := m != nil && s.begun && s.sess != nil
 	if m != nil {
 		s.items = append(s.items, item{m, keep})
-		s.waiting += n
+		s.waits(s.waiting + n)
 	}
 	number := s.first + len(s.items) - 1
 	s.ended = last
@@ -116,6 +124,12 @@ func (s *stream) put(m *wire.Message, last bool) {
 		s.sess.settle(s)
 	}
 	signal(s.changed)
+}
+
+// waits notes how many bytes wait for the client. The caller holds mu.
+func (s *stream) waits(n int) {
+	s.server.unread.used.Add(int64(n - s.waiting))
+	s.waiting = n
 }
 
 // wait waits while much is waiting for a client that reads: who produces it is not to be faster. A stateless request may be one of
@@ -151,7 +165,8 @@ func (s *stream) wait() {
 func (s *stream) close() {
 	s.mu.Lock()
 	if !s.ended || s.writer == nil {
-		s.gone, s.items, s.waiting = true, nil, 0
+		s.gone, s.items = true, nil
+		s.waits(0)
 	}
 	s.mu.Unlock()
 	signal(s.changed)
@@ -175,7 +190,7 @@ func (s *stream) trim() {
 	for ; n < len(s.items) && !s.items[n].kept && (s.first+n <= s.sent || s.writer == nil && s.begun); n++ {
 		if s.first+n > s.sent {
 			s.sent = s.first + n
-			s.waiting -= len(s.items[n].m.Bytes())
+			s.waits(s.waiting - len(s.items[n].m.Bytes()))
 		}
 		s.items[n] = item{}
 	}
@@ -201,10 +216,11 @@ func (s *stream) attach(r *http.Request, behind int) {
 	}
 	if behind >= 0 {
 		s.sent = min(max(behind, s.first-1), s.first+len(s.items)-1)
-		s.waiting = 0
+		n := 0
 		for _, it := range s.items[s.sent-s.first+1:] {
-			s.waiting += len(it.m.Bytes())
+			n += len(it.m.Bytes())
 		}
+		s.waits(n)
 	}
 	s.mu.Unlock()
 	signal(s.changed) // whoever wrote before stops
@@ -223,7 +239,8 @@ func (s *stream) detach(r *http.Request) {
 	if s.writer == r {
 		s.writer = nil
 		if !s.begun || s.sess == nil {
-			s.gone, s.items, s.waiting = true, nil, 0
+			s.gone, s.items = true, nil
+			s.waits(0)
 		}
 		s.trim()
 	}
@@ -251,7 +268,7 @@ func (s *stream) wrote(r *http.Request, items []*wire.Message) {
 	s.mu.Lock()
 	if s.writer == r {
 		for _, m := range items {
-			s.waiting -= len(m.Bytes())
+			s.waits(s.waiting - len(m.Bytes()))
 		}
 		s.sent += len(items)
 		s.stalled = s.stalled && s.waiting > backpressure

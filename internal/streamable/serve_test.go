@@ -17,6 +17,7 @@ import (
 	"weak"
 
 	"github.com/rootbound/rootbound/internal/exchange"
+	"github.com/rootbound/rootbound/internal/mcptest"
 	"github.com/rootbound/rootbound/internal/wire"
 )
 
@@ -67,6 +68,12 @@ func serve(t *testing.T, o Options) *server {
 			cancel()
 			if err := <-done; err != nil {
 				t.Errorf("serving: %v", err)
+			}
+			for deadline := time.Now().Add(mcptest.Patience); s.served.unread.used.Load() != 0; time.Sleep(time.Millisecond) { // until the last who wrote has seen it
+				if time.Now().After(deadline) {
+					t.Errorf("%d bytes wait for nobody", s.served.unread.used.Load())
+					break
+				}
 			}
 			if s.sessions != s.ended {
 				t.Errorf("%d sessions began and %d ended", s.sessions, s.ended)
