@@ -14,8 +14,12 @@ import (
 	"github.com/rootbound/rootbound/internal/wire"
 )
 
-// maxParked is how many requests may be given back and not retried; the oldest is given up for a newer one.
-const maxParked = 256
+// maxParked is how many requests may be given back and not retried, and maxParkedBytes how long they may be together; the oldest are given
+// up for a newer one.
+const (
+	maxParked      = 256
+	maxParkedBytes = 64 << 20
+)
 
 // ErrAbandoned is why the context of a request ends that was given back and not tried again in time.
 var ErrAbandoned = errors.New("given back to the client and not tried again")
@@ -442,17 +446,20 @@ func (k *call) giveBack() {
 	id := k.id
 	k.id = nil
 	c.close(id)
-	var oldest *call
 	c.mu.Lock()
-	if len(c.parked) >= maxParked {
-		oldest = c.parked[0]
-		c.parked = c.parked[1:]
-	}
 	c.parked = append(c.parked, k)
+	kept, size := 1, len(k.first.Bytes())
+	for ; kept < min(len(c.parked), maxParked); kept++ {
+		if size += len(c.parked[len(c.parked)-1-kept].first.Bytes()); size > maxParkedBytes {
+			break
+		}
+	}
+	oldest := slices.Clone(c.parked[:len(c.parked)-kept])
+	c.parked = slices.Delete(c.parked, 0, len(oldest))
 	c.mu.Unlock()
 	k.timer = time.AfterFunc(stateLifetime, k.abandon)
-	if oldest != nil {
-		go oldest.abandon()
+	for _, o := range oldest {
+		go o.abandon()
 	}
 	k.on.End(wire.NewResult(id, exchange.InputRequired(qs, k.state)))
 	c.sent(k)

@@ -389,4 +389,12 @@ func TestTheOldestIsGivenUpForANewOne(t *testing.T) {
 			t.Errorf("number %d is answered %q", i, got)
 		}
 	}
+	// Long ones are fewer: the newest has the room that all had.
+	c.say("%s", toolCall(2000, `1,"long":"`+strings.Repeat("x", maxParkedBytes)+`"`, ""))
+	for range maxParked - 2 { // the others are answered
+		<-told
+	}
+	if len(c.edge.parked) != 1 {
+		t.Errorf("%d are kept", len(c.edge.parked))
+	}
 }
