@@ -208,6 +208,27 @@ a rule does nothing: f:2:9: the tool "read" of the server "files" has no argumen
 	}
 }
 
+// However much a server has said of, what comes new is told.
+func TestWhatIsNewIsToldAfterVeryMuch(t *testing.T) {
+	rules := policy.New(policy.Layers{Rules: []*policy.Rule{{At: "f:1", Server: "files", Tool: "x", Verdict: policy.Deny}}})
+	pages := map[string]string{}
+	_, ask := ruledGuard(t, guard.Policy{Rules: rules, PublishAnnotations: true}, pages)
+	for round := range 3 {
+		list := []string{`{"name":"x"}`}
+		for i := range 2048 {
+			list = append(list, fmt.Sprintf(`{"name":"t%d","annotations":{"n":%d}}`, i, round))
+		}
+		pages[""] = `{"tools":[` + strings.Join(list, ",") + `]}`
+		if got := ask("tools/list", `{}`); !strings.HasPrefix(got, `{"tools"`) {
+			t.Fatalf("the list is %.200s", got)
+		}
+	}
+	pages[""] = `{"tools":[{"name":"y"}]}`
+	if got := ask("tools/list", `{}`); !strings.Contains(got, "a rule does nothing: f:1") {
+		t.Errorf("nothing is told: %s", got)
+	}
+}
+
 // Rules about directories hold where a path leads, however it is written.
 func TestRulesOfPaths(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())

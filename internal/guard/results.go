@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rootbound/rootbound/internal/approval"
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/pathargs"
 	"github.com/rootbound/rootbound/internal/results"
@@ -124,7 +125,7 @@ func (g *Guard) tell(r *exchange.Request, findings []results.Finding, text strin
 	n := 0
 	g.mu.Lock()
 	for _, f := range findings {
-		key := method(r) + " " + f.Check.String() + " " + f.Action.String()
+		key := approval.Cut(method(r), 200) + " " + f.Check.String() + " " + f.Action.String()
 		if len(g.told) < maxTold || g.told[key] > 0 {
 			g.told[key]++
 		}

@@ -190,12 +190,17 @@ func (g *Guard) checkTools() {
 	}
 }
 
-// noteOnce logs what was not logged before, and reports whether it did.
+// noteOnce logs what was not logged before, and reports whether it did. After very much it begins anew: what was said once may come again
+// then, and nothing is kept back.
 func (g *Guard) noteOnce(code, text string) bool {
+	key := digestOf(text) // a server may have made it as long as it likes
 	g.mu.Lock()
-	first := !g.noted[text] && len(g.noted) < maxTold
+	first := !g.noted[key]
 	if first {
-		g.noted[text] = true
+		if len(g.noted) >= maxTold {
+			clear(g.noted)
+		}
+		g.noted[key] = true
 	}
 	g.mu.Unlock()
 	if first {

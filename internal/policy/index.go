@@ -27,8 +27,12 @@ type ordered struct {
 
 func newIndex(l Layers) *index { return &index{layers: l, tools: map[[2]string]*ordered{}} }
 
-// maxTools is for how many tools it is kept which rules are theirs: names come from clients.
-const maxTools = 4096
+// maxTools is for how many tools it is kept which rules are theirs, and maxName how long their names may be together with that of the
+// server, in bytes: names come from clients.
+const (
+	maxTools = 4096
+	maxName  = 512
+)
 
 func (x *index) of(server, tool string) *ordered {
 	key := [2]string{server, tool}
@@ -41,6 +45,9 @@ func (x *index) of(server, tool string) *ordered {
 	its = &ordered{lower: newGroup(x.layers.Lower, server, tool)}
 	for _, rules := range append([][]*Rule{x.layers.Rules}, x.layers.Defaults...) {
 		its.upper = append(its.upper, newGroup(rules, server, tool))
+	}
+	if len(server)+len(tool) > maxName {
+		return its
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rootbound/rootbound/roots"
@@ -172,5 +173,18 @@ func TestWhatIsExplainedHasItsCode(t *testing.T) {
 	d := p.Explain(Call{Tool: "t", Effect: Read, Args: []byte(`{"mode":1}`)})
 	if want := `a rule allows that, as "t" may read and because of its argument "mode"`; d.Reason != want || d.Code != "rule-effect-arguments" || len(d.Args) != 1 {
 		t.Errorf("got %q, code %q, about %q; want %q", d.Reason, d.Code, d.Args, want)
+	}
+}
+
+// Of names that are very long nothing is kept.
+func TestLongNamesAreNotKept(t *testing.T) {
+	p := New(Layers{Rules: []*Rule{{At: "r", Verdict: Allow}}})
+	for _, name := range []string{"short", strings.Repeat("long", maxName)} {
+		if d := p.Decide(Call{Tool: name}); d.Verdict != Allow {
+			t.Errorf("%.10s: %v", name, d.Verdict)
+		}
+	}
+	if n := len(p.index.tools); n != 1 {
+		t.Errorf("%d names are kept, want 1", n)
 	}
 }

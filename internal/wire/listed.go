@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"crypto/sha256"
 	"maps"
 	"sync"
 )
@@ -12,7 +13,7 @@ import (
 type Listed[T any] struct {
 	mu    sync.Mutex
 	known map[string]T
-	begun map[string]map[string]bool // the names of lists that have begun, by the cursor with which they go on
+	begun map[[sha256.Size]byte]map[string]bool // the names of lists that have begun, by the cursor with which they go on, hashed: it has any length
 	whole bool
 }
 
@@ -24,13 +25,14 @@ const maxBegun = 64
 func (l *Listed[T]) Learn(cursor string, page map[string]T, next string) (whole bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	names, goesOn := l.begun[cursor]
-	delete(l.begun, cursor)
+	at := sha256.Sum256([]byte(cursor))
+	names, goesOn := l.begun[at]
+	delete(l.begun, at)
 	if cursor == "" {
 		names, goesOn = map[string]bool{}, true
 	}
 	if l.known == nil {
-		l.known, l.begun = map[string]T{}, map[string]map[string]bool{}
+		l.known, l.begun = map[string]T{}, map[[sha256.Size]byte]map[string]bool{}
 	}
 	for name, v := range page {
 		l.known[name] = v
@@ -47,7 +49,7 @@ func (l *Listed[T]) Learn(cursor string, page map[string]T, next string) (whole 
 		if len(l.begun) >= maxBegun {
 			clear(l.begun)
 		}
-		l.begun[next] = names
+		l.begun[sha256.Sum256([]byte(next))] = names
 	}
 	return whole
 }
