@@ -31,7 +31,7 @@ type Walked struct {
 	Entries, Directories int64 // that were visited
 	Unreadable           int64 // directories that came with Err
 	Cut                  bool  // MaxEntries ended it
-	TooDeep              int64 // directories that MaxDepth kept it from entering, or a limit of the walk's own, far down
+	TooDeep              int64 // directories that MaxDepth kept it from entering, or a limit of the walk's own: no path leads there
 }
 
 // Directory is one directory of a Walk.
@@ -157,8 +157,8 @@ func beneathOf(dir, name string) string {
 // reason, or cannot be read, comes with Err, and the walk goes on. An error is of the start or of ctx; what was seen until
 // then is told beside it.
 //
-// A walk keeps a bounded number of directories open, and in memory the entries of those beneath which it has something
-// to do.
+// A walk keeps a bounded number of directories open, and in memory the entries and the path of those beneath which it has
+// something to do. So it goes no deeper beneath a root than a path may be long.
 func (f *FS) Walk(ctx context.Context, path string, o WalkOptions, visit func(d *Directory) []Entry) (Walked, error) {
 	start := &Directory{fs: f}
 	err := f.reach("walking", path, 0, func(p target) error {
@@ -290,6 +290,10 @@ func (w *walker) work() {
 
 // enter opens and visits one of the directories that wait.
 func (w *walker) enter(p *waiting, name string) {
+	if len(p.in.name)+len("/")+len(name) > maxPath {
+		w.tooDeep.Add(1)
+		return
+	}
 	d := &Directory{
 		Path: beneathOf(p.in.Path, name), Depth: p.in.Depth + 1, Parent: p.in,
 		fs: p.in.fs, root: p.in.root, name: beneathOf(p.in.name, name),

@@ -190,6 +190,9 @@ func (s *nameSearch) text(w walked) string {
 	if w.Unreadable > 0 {
 		fmt.Fprintf(&b, "%s could not be entered.\n", plural(w.Unreadable, "directory", "directories"))
 	}
+	if w.TooDeep > 0 {
+		fmt.Fprintf(&b, "%s too far down, where no path leads.\n", plural(w.TooDeep, "directory is", "directories are"))
+	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 

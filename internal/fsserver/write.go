@@ -274,7 +274,7 @@ func (c *call) explainTwo(op, from, to string, err error) error {
 		text := fmt.Sprintf("Access denied - one of these names, or one beneath them, is not served: %s, %s", show(c.real(from)), show(c.real(to)))
 		return denial{refusal{string(e.Code), text}, reasonName, c.real(from)}
 	}
-	if e.Path == to {
+	if e.Path == to && e.Code != rootfs.Budget { // too much is beneath the source
 		from = to
 	}
 	return c.explain(op, from, err)
