@@ -380,7 +380,7 @@ func TestResolveFaults(t *testing.T) {
 		{"a placeholder without a root", nil, func(h *home) Flags {
 			h.sys.Dir = h.path("other")
 			return Flags{Command: []string{"x", "{root}"}}
-		}, `the command line: filling "{root}": there is no root to put in`},
+		}, `the command line: filling "{root}": there is no root to put in; name one with --root DIR, or in the configuration file`},
 		{"an unknown name in a placeholder", map[string]string{user: "[server.a]\ncommand = \"x\"\nargs = [\"{root:doc}\"]\nroots = [{ path = \"TOP/work/docs\", name = \"docs\" }]\n"},
 			func(h *home) Flags { return Flags{} }, `did you mean "docs"?`},
 		{"a default that cannot be filled", map[string]string{user: "[server.a]\ncommand = \"x\"\n[server.a.tool.t]\ndefaults = { d = \"{root:z}\" }\n"},

@@ -47,7 +47,7 @@ func (c Command) Fill(s roots.Set) (Command, error) {
 		}
 		dirs := f.dirs()
 		if len(dirs) == 0 {
-			f.fail(arg, "there is no root to put in")
+			f.fail(arg, "there is no root to put in; name one with --root DIR, or in the configuration file")
 		}
 		out.Args = append(out.Args, dirs...)
 	}
@@ -115,7 +115,7 @@ func (f *filler) text(s string) string {
 			if dirs := f.dirs(); len(dirs) > 0 {
 				return dirs[0]
 			}
-			f.fail(s, "there is no root to put in")
+			f.fail(s, "there is no root to put in; name one with --root DIR, or in the configuration file")
 		}
 		return m
 	})
