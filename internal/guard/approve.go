@@ -315,7 +315,7 @@ func (a *asking) elicited(ctx context.Context, w *approval.Waiting, q *approval.
 	case err == nil:
 		w.Answer(answer)
 	default:
-		a.g.note(&calllog.Record{Kind: calllog.Note, Session: sessionID(a.r), Code: "question", Reason: "the client did not ask its person about call " + trailID(a.r) + ": " + err.Error()})
+		a.g.note(&calllog.Record{Kind: calllog.Note, Session: sessionID(a.r), Code: "question", Reason: "the client has no answer of its person about call " + trailID(a.r) + ": " + err.Error()})
 		if !a.g.opt.Approval.Terminal {
 			w.Answer(approval.Answer{Road: approval.Unasked, Who: answer.Who, Note: err.Error()})
 		}
@@ -447,7 +447,7 @@ func (a *asking) refused(answer approval.Answer) {
 	case approval.Dismissed:
 		tell = "the user closed the question without an answer"
 	case approval.Unasked:
-		code, tell = codeNobody, "it needs the user's yes, and the client did not ask"
+		code, tell = codeNobody, "it needs the user's yes, and the client brought no answer"
 	default:
 		if a.ctx.Err() != nil { // a yes that comes too late
 			a.reply(exchange.Cancelled)
@@ -498,7 +498,7 @@ func sentence(a approval.Answer) string {
 	case approval.Dismissed:
 		text = "closed without an answer by "
 	case approval.Unasked:
-		return fmt.Sprintf("the client %q did not ask its person (%s), and no answer can come from a terminal", a.Who, a.Note)
+		return fmt.Sprintf("the client %q has no answer of its person (%s), and none can come from a terminal", a.Who, a.Note)
 	default:
 		text = "denied by "
 		if a.Allow {

@@ -162,7 +162,7 @@ func TestNobodyIsThere(t *testing.T) {
 	id := line[strings.Index(line, `"id":`)+5:]
 	id = id[:strings.IndexAny(id, ",}")]
 	c.say(`{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32601,"message":"no"}}`)
-	if got := c.done(); !strings.Contains(got, "the client did not ask") || a.runs() != 0 {
+	if got := c.done(); !strings.Contains(got, "the client brought no answer") || a.runs() != 0 {
 		t.Errorf("the model reads %q", got)
 	}
 	for mode, want := range map[policy.Mode]string{policy.AskNobody: "nobody is asked here", policy.AskClient: "done"} {

@@ -587,7 +587,8 @@ func elicitation(q *approval.Question) exchange.Question {
 	return exchange.Question{Key: approveKey, Method: "elicitation/create", Unsent: true, Params: wire.SetMember(params, schema, "requestedSchema")}
 }
 
-// readElicitation reads what a client answers. The error says that it did not ask anybody.
+// readElicitation reads what a client answers. The error says that it has no answer of a person: it asked nobody, or does not
+// hand on what was answered.
 func readElicitation(q *approval.Question, got exchange.Answer) (approval.Answer, error) {
 	a := approval.Answer{Road: approval.ByClient}
 	if got.Error != nil {

@@ -81,7 +81,7 @@ export default {
   "road.grant": ["as it was granted before", "依据先前的授权"],
   "road.client-declined": ["declined in the client", "在客户端被拒绝"],
   "road.client-dismissed": ["closed in the client without an answer", "在客户端被关闭而未作答"],
-  "road.client-unasked": ["the client did not ask its person", "客户端没有询问用户"],
+  "road.client-unasked": ["the client has no answer of its person", "客户端没有得到用户的答复"],
   "road.timeout": ["nobody answered in time", "无人及时作答"],
   "road.withdrawn": ["the call was given up", "调用已放弃"],
   "road.flood": ["too many questions were asked", "问题过多"],
