@@ -13,6 +13,13 @@ import (
 	"github.com/rootbound/rootbound/roots"
 )
 
+const (
+	// maxWord is how long a word of a peer may be in what is told of it, and maxSentence a sentence with its words, in bytes: that is told
+	// to each who looks, with every change.
+	maxWord     = 200
+	maxSentence = 4096
+)
+
 // client is what a client without a handshake says of itself with each request.
 type client struct {
 	info []byte // as it came
@@ -60,9 +67,10 @@ func (g *Guard) count(r *exchange.Request, o exchange.Outcome, notes []exchange.
 	case b == nil:
 	case refused:
 		rec := g.call(r)
-		last := approval.Refusal{Call: rec.Call, Time: at.UTC().Truncate(time.Millisecond), Method: rec.Method, Tool: rec.Tool, Reason: rec.Reason, Code: rec.Code, Fix: rec.Fix}
+		last := approval.Refusal{Call: rec.Call, Time: at.UTC().Truncate(time.Millisecond), Method: approval.Cut(rec.Method, maxWord), Tool: approval.Cut(rec.Tool, maxWord),
+			Reason: approval.Cut(rec.Reason, maxSentence), Code: rec.Code, Fix: approval.Cut(rec.Fix, maxSentence)}
 		if i := slices.IndexFunc(rec.Paths, func(p calllog.Path) bool { return p.Verdict == calllog.Deny }); i >= 0 {
-			last.Path = rec.Paths[i].Place()
+			last.Path = approval.Cut(rec.Paths[i].Place(), maxSentence)
 		}
 		b.Count(at, approval.Counts{Denied: 1}, &last)
 	case o.Msg == nil || !acts(r.Msg.Method()):
@@ -106,7 +114,7 @@ func (g *Guard) Clients(most int) (list []approval.Client, more int) {
 }
 
 func seen(session string, c exchange.Client, state roots.State) approval.Client {
-	return approval.Client{Session: session, Name: c.Name, Version: c.Version, Revision: c.Revision, Roots: nowRoots(state), Why: state.String(), WhyCode: whyCodes[state.Why]}
+	return approval.Client{Session: session, Name: approval.Cut(c.Name, maxWord), Version: approval.Cut(c.Version, maxWord), Revision: approval.Cut(c.Revision, maxWord), Roots: nowRoots(state), Why: approval.Cut(state.String(), maxSentence), WhyCode: whyCodes[state.Why]}
 }
 
 // whyCodes tell the cases of what holds.
@@ -133,7 +141,7 @@ func nowRoots(state roots.State) []approval.Root {
 	list := []approval.Root{}
 	add := func(d roots.Dir, s approval.RootState) *approval.Root {
 		list = append(list, approval.Root{
-			Name: d.Name, Path: d.Path, Access: access(d.Access), Source: d.Origin, Pinned: d.Pinned, File: d.File, State: s,
+			Name: approval.Cut(d.Name, maxWord), Path: d.Path, Access: access(d.Access), Source: d.Origin, Pinned: d.Pinned, File: d.File, State: s,
 		})
 		return &list[len(list)-1]
 	}

@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -114,5 +115,26 @@ func TestWhatWaitsForConsentIsSaid(t *testing.T) {
 		if got := clients[0].Roots[i]; got.State != want {
 			t.Errorf("%+v, want %s", got, want)
 		}
+	}
+}
+
+// What is told of a client is short, whatever it says of itself.
+func TestWhatIsToldOfAClientIsShort(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	w := newWorld(t)
+	board := approval.NewBoard(nil)
+	g := guard.New(guard.Options{Server: "files", Configured: w.set(t, "A"), Board: board})
+	h := g.Wrap(exchange.HandlerFunc(func(_ context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		reply(exchange.Result(r, []byte("{}")))
+	}))
+	s := exchange.NewSession(t.Context())
+	s.SetClient(exchange.Client{Name: long, Version: long, Revision: "2025-11-25", Capabilities: []byte(`{"roots":{}}`)})
+	client := caller{roots: []byte(`{"roots":[{"uri":` + string(wire.Quote(roots.FileURI(w.names["A"]))) + `,"name":"` + long + `"},{"uri":"` + long + `"}]}`)}
+	for _, params := range []string{`{"name":"` + long + `","arguments":{"path":"/` + long + `"}}`, `{"name":"` + long + `","arguments":{"path":"/etc/passwd"}}`} {
+		exchange.Do(t.Context(), h, &exchange.Request{Msg: wire.NewRequest([]byte("1"), "tools/call", []byte(params)), Session: s, Caller: client})
+	}
+	clients, _ := g.Clients(10)
+	if text, err := json.Marshal(clients); err != nil || len(clients) != 1 || len(text) > 10_000 {
+		t.Errorf("of %d clients %d bytes are told, %v", len(clients), len(text), err)
 	}
 }
