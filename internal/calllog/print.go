@@ -245,7 +245,8 @@ func Describe(r *Record) (what, word, detail string) {
 		}
 		return "roots/list", "ok", join(" — ", detail, reason(r))
 	case RootsChanged:
-		return "roots", "", join(" — ", dirs(r.Before, false)+" → "+dirs(r.After, false), reason(r))
+		full := dirs(r.Before, false) == dirs(r.After, false) // other rights, or another directory of that name
+		return "roots", "", join(" — ", dirs(r.Before, full)+" → "+dirs(r.After, full), reason(r))
 	case ListChanged:
 		return strings.TrimPrefix(r.Method, "notifications/"), "", join(" — ", name(r.From)+" told "+name(r.To), reason(r))
 	default:

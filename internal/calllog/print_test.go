@@ -121,6 +121,24 @@ func TestPrint(t *testing.T) {
 	golden(t, "color.txt", print(Filter{Call: "c00003"}, true)+print(Filter{Call: "c00001"}, true))
 }
 
+// TestRootsChanged: what changed is seen, also where it is no name.
+func TestRootsChanged(t *testing.T) {
+	app, docs := Dir{Name: "app", Path: "/u/app", Access: "rw"}, Dir{Name: "docs", Path: "/u/docs", Access: "rw"}
+	read := docs
+	read.Access = "ro"
+	for _, tt := range []struct {
+		after []Dir
+		want  string
+	}{
+		{[]Dir{app}, "app, docs → app"},
+		{[]Dir{app, read}, "app /u/app (rw), docs /u/docs (rw) → app /u/app (rw), docs /u/docs (ro)"},
+	} {
+		if _, _, got := Describe(&Record{Kind: RootsChanged, Before: []Dir{app, docs}, After: tt.after}); got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}
+
 // TestColumnsStay: a line is the same whatever was printed before it, so that one who follows reads straight columns.
 func TestColumnsStay(t *testing.T) {
 	dir := t.TempDir()
