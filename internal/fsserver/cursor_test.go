@@ -292,6 +292,25 @@ func TestOfVeryManyMatchesTheFirstAreKept(t *testing.T) {
 	}
 }
 
+// Directories far down have long paths, and of these, too, no more are kept.
+func TestOfVeryLongPathsTheFirstAreKept(t *testing.T) {
+	s := &nameSearch{call: &call{Server: newServer(t)}}
+	const dirs, length = 20_000, 4000
+	long, most := strings.Repeat("d/", length/2), 0
+	for i := range dirs {
+		s.hits++
+		s.keep(&foundIn{dir: fmt.Sprintf("%s%05d", long, (i*37)%dirs), names: []string{"f"}})
+		most = max(most, len(s.in))
+	}
+	if most > maxHits*32/length {
+		t.Errorf("%d paths of %d bytes were kept at once", most, length)
+	}
+	first, _, _ := strings.Cut(s.text(walked{start: "/r"}), "\n")
+	if want := "/r/" + long + "00000/f"; filepath.ToSlash(first) != want {
+		t.Errorf("the first is …%s", first[len(first)-20:])
+	}
+}
+
 // What a tree has no room for is had by asking for a directory beneath, as its note says.
 func TestATreeThatIsCutIsHadInParts(t *testing.T) {
 	const n = 20_000

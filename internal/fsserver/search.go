@@ -118,7 +118,7 @@ func (s *nameSearch) keep(f *foundIn) {
 		return
 	}
 	s.in = append(s.in, f)
-	if s.kept += len(f.names); s.kept <= maxHits {
+	if s.kept += f.weight(); s.kept <= maxHits {
 		return
 	}
 	size := 0
@@ -131,10 +131,16 @@ func (s *nameSearch) keep(f *foundIn) {
 	s.kept = 0
 	s.in = slices.DeleteFunc(s.in, func(f *foundIn) bool {
 		f.cutBehind(s.end)
-		s.kept += len(f.names)
-		return len(f.names) == 0
+		if len(f.names) == 0 {
+			return true
+		}
+		s.kept += f.weight()
+		return false
 	})
 }
+
+// weight is how many matches it counts for: a long path takes more memory than a name.
+func (f *foundIn) weight() int { return len(f.names) + len(f.dir)/32 }
 
 // cutBehind lets go of the names that are behind a path.
 func (f *foundIn) cutBehind(end string) {
