@@ -154,7 +154,7 @@ func (a *app) doctor(ctx context.Context, o doctorOptions) error {
 }
 
 func (a *app) printReport(m doctor.Machine, r *doctor.Report) error {
-	p := &doctor.Printer{W: a.out, Color: a.color(), Home: m.Host.Home}
+	p := &doctor.Printer{W: a.sheet(factAt), Color: a.color(), Home: m.Host.Home}
 	if r.Empty() {
 		_, err := fmt.Fprintf(a.out, "No configuration of an MCP client was found for %s.\n", printable(m.Host.Home))
 		return err

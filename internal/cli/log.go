@@ -152,9 +152,9 @@ func (a *app) showLog(ctx context.Context, o logOptions) error {
 	if err != nil {
 		return err
 	}
-	p := &calllog.Printer{W: a.out, Color: a.color()}
-	if columns := a.columns(); !o.json && columns > 0 {
-		p.W = folded{a.out, columns, min(subjectAt, columns/4)}
+	p := &calllog.Printer{W: a.sheet(subjectAt), Color: a.color()}
+	if o.json {
+		p.W = a.out
 	}
 	var entries iter.Seq2[calllog.Entry, error]
 	if o.follow {
@@ -232,8 +232,11 @@ func readLog(dir, flag string, f calllog.Filter) iter.Seq2[calllog.Entry, error]
 // subjectAt is the column of a line of the log behind time, word and server.
 const subjectAt = 35
 
-// storyAt is the column in which a story tells, behind its labels.
-const storyAt = 12
+// storyAt is the column in which a story tells, behind its labels, and factAt the one behind which doctor does.
+const (
+	storyAt = 12
+	factAt  = 6
+)
 
 // folded writes lines to a terminal with so many columns: what does not fit in one goes on in others, which are set in.
 type folded struct {
@@ -246,13 +249,16 @@ func (f folded) Write(b []byte) (int, error) {
 	var out strings.Builder
 	for line := range strings.Lines(string(b)) {
 		text, end := strings.CutSuffix(line, "\n")
+		var parts []string
 		for i, part := range foldLine(text, f.columns, max(1, f.columns-f.setIn)) {
 			if i > 0 {
-				out.WriteString("\n" + strings.Repeat(" ", f.setIn))
-				part = strings.TrimLeft(part, " ")
+				part = strings.Repeat(" ", f.setIn) + strings.TrimLeft(part, " ")
 			}
-			out.WriteString(strings.TrimRight(part, " "))
+			if part = strings.TrimRight(part, " "); part != "" { // else it is of the blanks between columns
+				parts = append(parts, part)
+			}
 		}
+		out.WriteString(strings.Join(parts, "\n"))
 		if end {
 			out.WriteString("\n")
 		}
@@ -263,17 +269,14 @@ func (f folded) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// columns is how wide out is when it is a terminal, and else 0.
-func (a *app) columns() int {
-	f, ok := a.out.(*os.File)
-	if !ok {
-		return 0
+// sheet is where lines are written that may be long: where it is a terminal, what does not fit is set in so far.
+func (a *app) sheet(setIn int) io.Writer {
+	if f, ok := a.out.(*os.File); ok {
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+			return folded{a.out, columns, min(setIn, columns/4)}
+		}
 	}
-	columns, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return columns
+	return a.out
 }
 
 // color reports whether out is a terminal that wants colour.
@@ -393,10 +396,7 @@ func (a *app) why(flag, what string) error {
 		}
 		return withHint(fmt.Errorf("%q is %w", what, errNoStory), hint)
 	}
-	p := &calllog.Printer{W: a.out, Color: a.color()}
-	if columns := a.columns(); columns > 0 {
-		p.W = folded{a.out, columns, min(storyAt, columns/4)}
-	}
+	p := &calllog.Printer{W: a.sheet(storyAt), Color: a.color()}
 	for i, s := range stories {
 		if i > 0 {
 			io.WriteString(a.out, "\n")

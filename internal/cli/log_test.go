@@ -59,6 +59,8 @@ func TestFolded(t *testing.T) {
 		{"behind a blank", "21:20:33  deny  read /etc/passwd [a53a0b]\n", "21:20:33  deny  read\n    /etc/passwd\n    [a53a0b]\n"},
 		{"before a blank", "21:20:33  deny  writes what\n", "21:20:33  deny\n    writes what\n"},
 		{"at a blank", "21:20:33  deny  write what is\n", "21:20:33  deny  write\n    what is\n"},
+		{"between columns", "fs                                   /srv/docs\n", "fs\n    /srv/docs\n"},
+		{"behind columns", "                                     /srv/docs\n", "    /srv/docs\n"},
 		{"within a word", "/a/path/that/is/long/and/has/no/blank\n", "/a/path/that/is/long/\n    and/has/no/blank\n"},
 		{"a colour has no width", "\x1b[31mdeny\x1b[0m  read /etc/passwd \x1b[2m[a53a0b]\x1b[0m\n", "\x1b[31mdeny\x1b[0m  read\n    /etc/passwd\n    \x1b[2m[a53a0b]\x1b[0m\n"},
 		{"wide characters", "世界时钟世界时钟世界时钟\n", "世界时钟世界时钟世界\n    时钟\n"},

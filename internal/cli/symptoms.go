@@ -45,7 +45,7 @@ func (a *app) symptom(s doctor.Symptom, flag, server string) error {
 	if err != nil && (flag != "" || !errors.Is(err, fs.ErrNotExist)) {
 		return err
 	}
-	p := &doctor.Printer{W: a.out, Color: a.color(), Home: m.Host.Home}
+	p := &doctor.Printer{W: a.sheet(factAt), Color: a.color(), Home: m.Host.Home}
 	return p.Explanation(doctor.Explain(s, doctor.Examine(m, files), ran, server))
 }
 
