@@ -48,7 +48,7 @@ func (c *call) at(op, arg string, do func(path string) error) (string, error) {
 }
 
 // paths returns the absolute paths that an argument can mean, in the order in which they are tried: itself, or, when it is
-// relative, what it is beneath each root. Nothing is cleaned: ".." means what it means to the system.
+// relative, what it is beneath each root; with no root that is an error. Nothing is cleaned: ".." means what it means to the system.
 func (c *call) paths(arg string) ([]string, error) {
 	path, err := c.expand(arg)
 	if err != nil {
@@ -67,6 +67,9 @@ func (c *call) paths(arg string) ([]string, error) {
 			base = filepath.Dir(base)
 		}
 		paths = append(paths, trimSeparators(base+string(filepath.Separator)+path))
+	}
+	if paths == nil {
+		return nil, nothingAllowed
 	}
 	return paths, nil
 }

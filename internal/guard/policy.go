@@ -81,7 +81,7 @@ func (g *Guard) decide(r *exchange.Request) (policy.Call, policy.Decision) {
 	}
 	if refused != nil && d.Verdict == policy.Ask { // the server would refuse it, after a person was asked
 		d = policy.Decision{Rule: byRoots, Default: true}
-		d.Reason, d.Change = g.unheld(refused)
+		d.Reason, d.Change = g.unheld(refused, r.Roots)
 		r.Trail.Add(exchange.Note{Stage: "policy", Detail: detail{paths: logPaths(pathargs.Verdict{Judged: []pathargs.Judged{*refused}}, calllog.CodeOutside)}})
 	}
 	r.Trail.Add(exchange.Note{Stage: "policy", Detail: ruled{d.Rule}})
@@ -92,9 +92,11 @@ func (g *Guard) decide(r *exchange.Request) (policy.Call, policy.Decision) {
 const byRoots = "the roots"
 
 // unheld says for a model why the roots do not allow a path, and what would.
-func (g *Guard) unheld(j *pathargs.Judged) (reason, change string) {
+func (g *Guard) unheld(j *pathargs.Judged, set roots.Set) (reason, change string) {
 	arg := fmt.Sprintf("the argument %q", strings.TrimPrefix(j.Pointer, "/"))
 	switch {
+	case set.Len() == 0:
+		return "no directory is open to this server now", ""
 	case j.Refusal == pathargs.Forbidden && g.own(j.Place.Path, j.Need):
 		return arg + " is a file that decides what this server may do, which it may not change", ""
 	case j.Refusal == pathargs.Forbidden && j.Place.Dir.Access == roots.Read:
