@@ -317,6 +317,7 @@ func TestNowOnThePage(t *testing.T) {
 	p.shows("Every call of every server is held")
 	held := h.call(s, "list_directory", map[string]any{"path": dir})
 	p.shows("1 question")
+	p.shows("confined missing")
 	p.looks("now")
 	p.do(chromedp.Click(`//button[text()="Resume everything"]`))
 	if got := held.text(); strings.Contains(got, "error") {

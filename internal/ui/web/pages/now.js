@@ -93,8 +93,8 @@ export function mount(main, signal) {
   }
 
   function layer(l) {
-    return h("li" + (l.holds ? ".holds" : ".missing"), null, h("span.mark", { role: "img", "aria-label": t(l.holds ? "layer.holds" : "layer.missing") }, l.holds ? "✓" : "–"),
-      h("span", null, h("strong", null, t("layer." + l.name)), ![l.name, "not " + l.name].includes(l.text) && h("span.note", null, " ", said(l.text, 300))));
+    return h("li" + (l.holds ? ".holds" : ".missing"), null, l.holds ? h("span.mark", { role: "img", "aria-label": t("layer.holds") }, "✓") : h("span.mark", { "aria-hidden": "true" }, "–"),
+      h("span", null, h("strong", null, t("layer." + l.name)), !l.holds && h("span.note", null, " ", t("layer.missing")), ![l.name, "not " + l.name].includes(l.text) && h("span.note", null, " ", said(l.text, 300))));
   }
 
   function calls(now) {
