@@ -241,6 +241,12 @@ func TestSchemasThatCannotBeUsed(t *testing.T) {
 	for _, tt := range []struct{ schema, want string }{
 		{`{"$ref":"#"}`, "it refers to itself without end"},
 		{`{"properties":{"n":{"$ref":"#/$defs/a"}},"$defs":{"a":{"anyOf":[{"$ref":"#/$defs/b"}]},"b":{"not":{"$ref":"#/$defs/a"}}}}`, "it refers to itself without end"},
+		{`{"$Ref":"#"}`, "it refers to itself without end"},
+		{`{"properties":{"n":{"ALLOF":[{"$REF":"#/properties/n"}]}}}`, "it refers to itself without end"},
+		{`{"properties":{"default":{"$ref":"#/properties/default"}}}`, "it refers to itself without end"},
+		{`{"Properties":{"const":{"Not":{"$ref":"#/Properties/const"}}}}`, "it refers to itself without end"},
+		{`{"$ref":"#/$defs/a","$defs":{"a":{}},"$Defs":{"a":{"$ref":"#/$defs/a"}}}`, "it has a keyword twice, in other letters"},
+		{`{"$DynamicRef":"#a"}`, "it refers to something that is not followed"},
 		{`{"$ref":"https://example.com/schema.json"}`, "it refers to something that is not followed"},
 		{`{"$ref":"#/$defs/none"}`, "it refers to something that is not followed"},
 		{`{"$dynamicRef":"#a"}`, "it refers to something that is not followed"},

@@ -82,7 +82,7 @@ var (
 func (s *schema) validate(value []byte) (invalid, unusable error) {
 	s.once.Do(func() {
 		s.resolved, s.err = ready(s.text)
-		s.tame = !bytes.Contains(s.text, []byte(`ref"`)) && !bytes.Contains(s.text, []byte(`\u`)) // it is a tree
+		s.tame = !bytes.Contains(bytes.ToLower(s.text), []byte(`ref"`)) && !bytes.Contains(s.text, []byte(`\u`)) // it is a tree
 	})
 	switch {
 	case s.err != nil:
@@ -143,35 +143,46 @@ var (
 	errLoop   = errors.New("it refers to itself without end")
 	errRefers = errors.New("it refers to something that is not followed")
 	errDeep   = errors.New("it is too deep")
+	errTwice  = errors.New("it has a keyword twice, in other letters")
 )
 
 // maxSteps is how many schemas may lead from one to the next for one value: who follows them calls itself for each.
 const maxSteps = 1_000
 
-// inPlace are the keywords whose schemas are for the same value as the one that they are in.
-var inPlace = []string{"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"}
+// inPlace are the keywords whose schemas are for the same value as the one that they are in, and named those whose members are schemas, by
+// names that mean nothing. In those of data nothing is a schema.
+var (
+	inPlace = []string{"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"}
+	named   = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
+	data    = []string{"const", "enum", "default", "examples"}
+)
+
+// keyword reports whether a name is one of these, in whatever letters: who reads the schema takes "$Ref" for "$ref".
+func keyword(name string, list ...string) bool {
+	return slices.ContainsFunc(list, func(k string) bool { return strings.EqualFold(name, k) })
+}
 
 // finite refuses a schema for which checking a value would never end: one that leads to itself for the same value. And
-// it refuses references that are not plain pointers into the schema, of which it could not tell.
+// it refuses references that are not plain pointers into the schema, and keywords that are there twice, of which it could not tell.
 func finite(root any) error {
 	const open, done = 1, 2
 	states := map[string]int{} // by pointer
 	within := 0                // how many schemas for one value lead from one to the next
 	var visit func(at string, node any) error
-	sub := func(at string, node any, key string, named bool) error {
+	sub := func(at string, node any, names bool) error {
 		switch n := node.(type) {
 		case []any:
 			for i, v := range n {
-				if err := visit(fmt.Sprintf("%s/%s/%d", at, key, i), v); err != nil {
+				if err := visit(fmt.Sprintf("%s/%d", at, i), v); err != nil {
 					return err
 				}
 			}
 		case map[string]any:
-			if !named {
-				return visit(at+wire.Pointer(key), n)
+			if !names {
+				return visit(at, n)
 			}
 			for name, v := range n {
-				if err := visit(at+wire.Pointer(key, name), v); err != nil {
+				if err := visit(at+wire.Pointer(name), v); err != nil {
 					return err
 				}
 			}
@@ -191,25 +202,29 @@ func finite(root any) error {
 		}
 		defer func() { within-- }()
 		states[at] = open
-		for _, key := range []string{"$dynamicRef", "$recursiveRef"} {
-			if n[key] != nil {
-				return errRefers
+		had := map[string]bool{}
+		for name, v := range n {
+			folded := strings.ToLower(strings.ToUpper(name))
+			if had[folded] {
+				return errTwice
 			}
-		}
-		if n["$id"] != nil && at != "" {
-			return errRefers
-		}
-		if ref, ok := n["$ref"].(string); ok {
-			target, found := follow(root, ref)
-			if !found {
-				return errRefers
+			had[folded] = true
+			var err error
+			switch {
+			case keyword(name, "$dynamicRef", "$recursiveRef") && v != nil, keyword(name, "$id") && v != nil && at != "":
+				err = errRefers
+			case keyword(name, "$ref"):
+				if ref, ok := v.(string); ok {
+					target, found := follow(root, ref)
+					if !found {
+						return errRefers
+					}
+					err = visit(strings.TrimPrefix(ref, "#"), target)
+				}
+			case keyword(name, inPlace...):
+				err = sub(at+wire.Pointer(name), v, keyword(name, named...))
 			}
-			if err := visit(strings.TrimPrefix(ref, "#"), target); err != nil {
-				return err
-			}
-		}
-		for _, key := range inPlace {
-			if err := sub(at, n[key], key, strings.HasPrefix(key, "depend")); err != nil {
+			if err != nil {
 				return err
 			}
 		}
@@ -217,34 +232,36 @@ func finite(root any) error {
 		return nil
 	}
 	// Every schema there is, as deep as it lies, may be the one that a loop begins at.
-	var every func(at string, node any, depth int) error
-	every = func(at string, node any, depth int) error {
+	var every func(at string, node any, names bool, depth int) error
+	every = func(at string, node any, names bool, depth int) error {
 		if depth > 200 {
 			return errDeep
 		}
 		switch n := node.(type) {
 		case []any:
 			for i, v := range n {
-				if err := every(fmt.Sprintf("%s/%d", at, i), v, depth+1); err != nil {
+				if err := every(fmt.Sprintf("%s/%d", at, i), v, false, depth+1); err != nil {
 					return err
 				}
 			}
 		case map[string]any:
-			if err := visit(at, n); err != nil {
-				return err
+			if !names {
+				if err := visit(at, n); err != nil {
+					return err
+				}
 			}
 			for name, v := range n {
-				if slices.Contains([]string{"const", "enum", "default", "examples"}, name) {
+				if !names && slices.Contains(data, name) {
 					continue
 				}
-				if err := every(at+wire.Pointer(name), v, depth+1); err != nil {
+				if err := every(at+wire.Pointer(name), v, !names && keyword(name, named...), depth+1); err != nil {
 					return err
 				}
 			}
 		}
 		return nil
 	}
-	return every("", root, 0)
+	return every("", root, false, 0)
 }
 
 // follow finds what a plain pointer into the schema leads to.
