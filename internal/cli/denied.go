@@ -254,6 +254,9 @@ func failure(o exchange.Outcome) (string, bool) {
 	}
 	text := ""
 	if e := o.Msg.Error(); e != nil {
+		if wire.GetString(e, "data", "reason") == "server not started" { // our own word: no server was kept from anything
+			return "", false
+		}
 		text = wire.GetString(e, "message")
 	} else if failed, _ := wire.Get(o.Msg.Result(), "isError"); string(failed) == "true" {
 		content, _ := wire.Get(o.Msg.Result(), "content")

@@ -9,7 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rootbound/rootbound/internal/config"
+	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/sandbox"
+	"github.com/rootbound/rootbound/internal/wire"
 	"github.com/rootbound/rootbound/roots"
 )
 
@@ -66,5 +68,16 @@ func TestDenials(t *testing.T) {
 	c.held.Net.All = true
 	if got := c.denials("connect EACCES 93.184.216.34:443"); got != nil {
 		t.Errorf("with the whole network it was kept from %v", got)
+	}
+}
+
+// That a server could not be started is our own word, whatever it says.
+func TestOwnFailureIsNoDenial(t *testing.T) {
+	r := &exchange.Request{Msg: wire.NewRequest(wire.Quote("1"), "initialize", nil)}
+	text := `starting the server "/usr/bin/python3": confining the program: operation not permitted`
+	for reason, want := range map[string]bool{`{"reason":"server not started"}`: false, `{"reason":"another"}`: true} {
+		if _, is := failure(exchange.Fail(r, wire.CodeInternal, text, []byte(reason))); is != want {
+			t.Errorf("with %s it is taken for a denial: %v", reason, is)
+		}
 	}
 }

@@ -92,8 +92,12 @@ func asGuard(text string) int {
 		cmd.Run()
 		return cmd.ProcessState.ExitCode()
 	}
-	if o.Masked == "guard" {
-		if err := mask(o.Errno, o.Version); err != nil {
+	if o.Masked == "guard" || o.Masked == "filters" {
+		call := uint32(unix.SYS_LANDLOCK_CREATE_RULESET)
+		if o.Masked == "filters" {
+			call = unix.SYS_SECCOMP
+		}
+		if err := mask(call, o.Errno, o.Version); err != nil {
 			return fail(err)
 		}
 	}
@@ -108,7 +112,7 @@ func asGuard(text string) int {
 		cmd.Env = []string{onlyVariable + "=" + strings.Join(o.Only, ",")}
 	}
 	if o.Masked == "stage" {
-		if err := mask(unix.ENOSYS, 0); err != nil {
+		if err := mask(unix.SYS_LANDLOCK_CREATE_RULESET, unix.ENOSYS, 0); err != nil {
 			return fail(err)
 		}
 	}
@@ -372,7 +376,7 @@ func TestProbes(t *testing.T) {
 }
 
 // mask lets this thread and what it starts see no Landlock, but the error, or a version of it.
-func mask(errno syscall.Errno, version int) error {
+func mask(call uint32, errno syscall.Errno, version int) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
@@ -381,7 +385,7 @@ func mask(errno syscall.Errno, version int) error {
 		answer = ask
 	}
 	p := program{bpf.LoadAbsolute{Off: dataNumber, Size: 4}}
-	p.when(unix.SYS_LANDLOCK_CREATE_RULESET, end(answer))
+	p.when(call, end(answer))
 	raw, err := bpf.Assemble(append(p, end(allow)...))
 	if err != nil {
 		return err
@@ -518,6 +522,7 @@ func TestNothingIsStartedUnconfined(t *testing.T) {
 		{"Landlock switched off", func(o *guardOrder) { o.Masked, o.Errno = "guard", unix.EOPNOTSUPP }, "this kernel has Landlock switched off (its parameter lsm= does not name it): unsupported operation"},
 		{"version 1", func(o *guardOrder) { o.Masked, o.Version = "guard", 1 }, "the Landlock of this kernel is too old (1, and 3 is needed): unsupported operation"},
 		{"version 2", func(o *guardOrder) { o.Masked, o.Version = "guard", 2 }, "the Landlock of this kernel is too old (2, and 3 is needed): unsupported operation"},
+		{"a container without seccomp", func(o *guardOrder) { o.Masked, o.Errno = "filters", unix.EPERM }, "this kernel filters no system calls, or a container keeps that from programs (operation not permitted): unsupported operation"},
 		{"no Landlock in the stage", func(o *guardOrder) { o.Masked = "stage" }, "confining the program: restricting files with Landlock: "},
 		{"a root that is gone", func(o *guardOrder) {
 			o.Policy.Rules = append(o.Policy.Rules, Rule{Path: "/nowhere", Access: roots.ReadOnly})

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -59,9 +60,21 @@ func (p Policy) Able() (Level, error) {
 	case p.Net.Proxy != 0 && p.Unix:
 		return Level{}, errors.New("a program that reaches the network through our proxy cannot have Unix sockets too")
 	}
+	if err := filters(); err != nil {
+		return Level{}, err
+	}
 	level.Seccomp, level.Net, level.Unix = true, p.Net, p.Unix
 	level.Parts = len(p.Excepts) > 0 && Parts() == nil
 	return level, nil
+}
+
+// filters returns why this kernel lets no system calls be filtered, or nil.
+func filters() error {
+	action := uint32(unix.SECCOMP_RET_ERRNO)
+	if _, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action))); e != 0 {
+		return fmt.Errorf("this kernel filters no system calls, or a container keeps that from programs (%v): %w", e, errors.ErrUnsupported)
+	}
+	return nil
 }
 
 // Stage prepares to run the program at path with the arguments args, of which the first is its name, and exactly the
