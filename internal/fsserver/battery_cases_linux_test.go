@@ -361,7 +361,7 @@ var battery = []attempt{
 		{tool: "read_multiple_files", args: `{"paths":"ok.txt"}`, want: "deny invalid_arguments"}}},
 	{id: "E133", what: "lines less than none, and very many", steps: []step{
 		tryAt("read_text_file", "$W/R/ok.txt", "= ", `"head":-1`), tryAt("read_text_file", "$W/R/ok.txt", "= inside", `"head":1e12`), tryAt("read_text_file", "$W/R/ok.txt", "= inside", `"tail":1e12`),
-		tryAt("read_text_file", "$W/R/ok.txt", "= inside", `"head":1e999`), tryAt("read_lines", "$W/R/ok.txt", "deny invalid_arguments", `"offset":-1`)}},
+		tryAt("read_text_file", "$W/R/ok.txt", "deny invalid_arguments", `"head":1e999`), tryAt("read_lines", "$W/R/ok.txt", "deny invalid_arguments", `"offset":-1`)}},
 	{id: "E134", what: "a program that runs as its owner is written", tree: map[string]string{"R/suid": "program"}, make: func(t testing.TB, w string) error {
 		return os.Chmod(w+"/R/suid", fs.ModeSetuid|fs.ModeSetgid|0o755)
 	}, steps: []step{tryWrite("$W/R/suid", "~ wrote")}, check: func(w string) error {
