@@ -19,6 +19,6 @@
 //
 // Of images, sound and other data the first bytes are looked at, no more. Questions of a server, its log messages and its
 // progress are no results. A schema that takes longer than a second to check against is given up, and counts as one that
-// cannot be checked. What was begun goes on, since nothing ends it; with four that do, no schema that refers to a part of itself
-// can be checked any more.
+// cannot be checked. What was begun goes on, since nothing ends it; with four that do, no schema that refers to a part of itself,
+// and no long one with a long value, can be checked any more.
 package results

@@ -61,15 +61,20 @@ type schema struct {
 
 	once     sync.Once
 	resolved *jsonschema.Resolved
-	tame     bool // it takes no longer than it and the value are long
+	tree     bool // it refers to nothing: to check takes as long as it and the value are, multiplied
 	err      error
 	slow     atomic.Bool
 }
 
-// patience is how long a value may take to check: a schema can be made to take for ever.
-const patience = time.Second
+const (
+	// patience is how long a value may take to check: a schema can be made to take for ever.
+	patience = time.Second
+	// maxAtOnce is how many bytes a schema that refers to nothing, and a value, may have multiplied, to be checked without looking at
+	// the time: what they take then is a fraction of a second at worst, where each element is compared with each of a list.
+	maxAtOnce = 4 << 20
+)
 
-// checking has a place for each value that is being checked against a schema that refers. One that takes for ever keeps its place,
+// checking has a place for each value that is being checked otherwise. One that takes for ever keeps its place,
 // since nothing ends a check from outside: so that is all of the machine that such schemas can take.
 var checking = make(chan struct{}, 4)
 
@@ -82,7 +87,7 @@ var (
 func (s *schema) validate(value []byte) (invalid, unusable error) {
 	s.once.Do(func() {
 		s.resolved, s.err = ready(s.text)
-		s.tame = !bytes.Contains(bytes.ToLower(s.text), []byte(`ref"`)) && !bytes.Contains(s.text, []byte(`\u`)) // it is a tree
+		s.tree = !bytes.Contains(bytes.ToLower(s.text), []byte(`ref"`)) && !bytes.Contains(s.text, []byte(`\u`))
 	})
 	switch {
 	case s.err != nil:
@@ -94,7 +99,7 @@ func (s *schema) validate(value []byte) (invalid, unusable error) {
 	if err := json.Unmarshal(value, &v); err != nil {
 		return err, nil
 	}
-	if s.tame {
+	if s.atOnce(value) {
 		return s.resolved.Validate(v), nil
 	}
 	timer := time.NewTimer(patience)
@@ -118,6 +123,9 @@ func (s *schema) validate(value []byte) (invalid, unusable error) {
 		return nil, errSlow
 	}
 }
+
+// atOnce reports whether a value is checked without looking at the time.
+func (s *schema) atOnce(value []byte) bool { return s.tree && int64(len(s.text))*int64(len(value)) <= maxAtOnce }
 
 // ready reads a schema. It may refer to parts of itself and to nothing else: nothing is fetched for a server.
 func ready(text []byte) (*jsonschema.Resolved, error) {
