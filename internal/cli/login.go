@@ -90,8 +90,11 @@ Without URL the logins are listed. --forget takes one back.`,
 			if o.ClientSecret, err = a.secret(o.ClientSecret); err != nil {
 				return fmt.Errorf("reading --client-secret: %w", err)
 			}
-			o.Visit = func(page string) error {
+			o.Visit = func(page, doubt string) error {
 				fmt.Fprintf(a.out, "Visit this page to log in; this command waits for that:\n\n%s\n\n", printable(page))
+				if doubt != "" {
+					fmt.Fprintf(a.err, "rootbound: %s\n", printable(doubt))
+				}
 				if browser {
 					if err := transport.Detach(append(browserCommand(), page)...); err != nil {
 						fmt.Fprintf(a.err, "rootbound: opening a browser: %v\n", err)

@@ -29,8 +29,8 @@ type LoginOptions struct {
 	ClientID, ClientSecret string
 	// Port is where the browser comes back to, on this machine; 0 is any that is free.
 	Port int
-	// Visit has the person visit a page.
-	Visit func(page string) error
+	// Visit has the person visit a page. Doubt, if it is not empty, is why to look at it twice.
+	Visit func(page, doubt string) error
 }
 
 // Login logs in. It waits for the person until ctx ends.
@@ -76,7 +76,11 @@ func Login(ctx context.Context, o LoginOptions) (*Entry, error) {
 	}
 	verifier := oauth2.GenerateVerifier()
 	page := cfg.AuthCodeURL(back.state, oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", e.Resource))
-	if err := o.Visit(page); err != nil {
+	doubt := ""
+	if issuer, err := url.Parse(a.Issuer); err != nil || issuer.Host != a.authorizeURL.Host {
+		doubt = fmt.Sprintf("the page is one of %s, and %s will get what comes of it: say yes there only if you know that they belong together", a.authorizeURL.Host, place(a.Token))
+	}
+	if err := o.Visit(page, doubt); err != nil {
 		return nil, err
 	}
 	code, err := back.wait(ctx, a)
@@ -94,6 +98,15 @@ func Login(ctx context.Context, o LoginOptions) (*Entry, error) {
 		e.Scope = s
 	}
 	return e, nil
+}
+
+// place is the host of a URL that was read before.
+func place(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return text
+	}
+	return u.Host
 }
 
 // inHeader reports whether a secret goes into a header, as it does where nothing is said.

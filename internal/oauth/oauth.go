@@ -1,7 +1,7 @@
 // Package oauth gets and keeps the tokens by which MCP servers over HTTP let us in, as a client of OAuth 2.1.
 //
 //	store := oauth.Store("/home/me/.local/state/rootbound/logins")
-//	login, err := oauth.Login(ctx, oauth.LoginOptions{Server: u, Visit: func(page string) error { … }})
+//	login, err := oauth.Login(ctx, oauth.LoginOptions{Server: u, Visit: func(page, doubt string) error { … }})
 //	err = store.Save(login)
 //	tokens := store.Tokens(u, "rootbound login https://mcp.example.com/mcp") // for streamable.DialOptions.Auth
 //
@@ -14,7 +14,8 @@
 // Tokens lie in files that only their user may read, as text: a program of the same user reads them too.
 //
 // Whom to ask is for the MCP server to say: a hostile one can send its user to a page of its own, and to any host over TLS for a
-// little JSON. No token for another server, and no secret, goes there.
+// little JSON. No token for another server, and no secret, goes there. The page may also be one of an authorization server that knows
+// nothing of it, and whose code then goes to the hostile one, where that honest one sends no iss: the hosts that differ are told.
 package oauth
 
 import (

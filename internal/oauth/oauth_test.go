@@ -40,6 +40,7 @@ type world struct {
 	methods  []string            // as which clients were registered
 	renewing func() (status int) // called before a token is renewed; 0 goes on
 	revoked  []*http.Request
+	doubt    string                                     // that was told with the page
 	answer   func(redirect string, q url.Values) string // what the browser comes back with; nil is as it should be
 }
 
@@ -153,12 +154,13 @@ func (w *world) server() *url.URL {
 }
 
 // visit is a person who says yes.
-func (w *world) visit(page string) error {
+func (w *world) visit(page, doubt string) error {
 	u, err := url.Parse(page)
 	if err != nil {
 		return err
 	}
 	w.mu.Lock()
+	w.doubt = doubt
 	w.asked, w.code = u.Query(), "the-code"
 	answer := w.answer
 	w.mu.Unlock()
@@ -397,7 +399,7 @@ func TestLoginsThatAreRefused(t *testing.T) {
 	}
 	w := newWorld(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	_, err := Login(ctx, LoginOptions{Server: w.server(), Visit: func(string) error { cancel(errors.New("enough")); return nil }})
+	_, err := Login(ctx, LoginOptions{Server: w.server(), Visit: func(string, string) error { cancel(errors.New("enough")); return nil }})
 	if err == nil || !strings.Contains(err.Error(), "enough") {
 		t.Errorf("got %v", err)
 	}
@@ -568,5 +570,18 @@ func TestHowAClientIsRegistered(t *testing.T) {
 		if _, err := w.login(LoginOptions{}); err != nil || len(w.methods) != 1 || w.methods[0] != want {
 			t.Errorf("%q: registered %q, %v", offered, w.methods, err)
 		}
+	}
+}
+
+// A page that is not the authorization server's own may be one of an honest one, whose code would go to it.
+func TestAPageOfAnother(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.login(LoginOptions{}); err != nil || w.doubt != "" {
+		t.Errorf("doubt %q, %v", w.doubt, err)
+	}
+	w.metadata["authorization_endpoint"] = "http://localhost:1/authorize"
+	host := strings.TrimPrefix(w.as.URL, "http://")
+	if _, err := w.login(LoginOptions{}); err != nil || !strings.Contains(w.doubt, "one of localhost:1, and "+host+" will get") {
+		t.Errorf("doubt %q, %v", w.doubt, err)
 	}
 }
