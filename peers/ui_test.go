@@ -269,6 +269,12 @@ func TestAQuestionOnThePage(t *testing.T) {
 	// A yes for the session: the next one is not asked for.
 	fourth := h.call(s, "write_file", map[string]any{"path": file, "content": "four"})
 	p.press("3") // which shows what it means first
+	p.do(chromedp.EmulateViewport(360, 640))
+	p.until(`document.querySelector(".longer").open && innerHeight === 640`)
+	if part := eval[float64](p.page, `document.querySelector(".asked .bar").getBoundingClientRect().height / innerHeight`); part > 0.5 {
+		t.Errorf("the answers take %.2f of a small screen, over what they are to", part)
+	}
+	p.theme("light", 1280)
 	p.press("3")
 	if got := fourth.text(); !strings.Contains(got, "Successfully wrote") {
 		t.Errorf("the model reads %q", got)
