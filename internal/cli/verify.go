@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -152,7 +153,7 @@ func (a *app) verify(ctx context.Context, v verifying) error {
 	report, err := verify.Run(ctx, o)
 	a.progressEnd()
 	if err != nil {
-		return fmt.Errorf("verifying the server: %w", err)
+		return t.said(ctx, fmt.Errorf("verifying the server: %w", err))
 	}
 	report.Server.Confined = t.held()
 	if err := a.writeReport(report, v); err != nil {
@@ -164,7 +165,7 @@ func (a *app) verify(ctx context.Context, v verifying) error {
 	case report.Count(verify.Leaked) > 0, v.failOn == "any" && rest > 0:
 		return exitStatus(exitFindings)
 	case report.Unfinished != "":
-		return fmt.Errorf("verifying the server: %s", report.Unfinished)
+		return t.said(ctx, fmt.Errorf("verifying the server: %s", report.Unfinished))
 	}
 	return nil
 }
@@ -311,11 +312,53 @@ func (a *app) terminal() bool {
 type tested struct {
 	command  launch.Command
 	words    []string
-	own      bool // the command is this program, which may confine a server itself
-	quiet    *os.File
+	own      bool     // the command is this program, which may confine a server itself
+	quiet    *os.File // where it says what nobody reads, but for the end of it
+	last     *tail
 	confined *confinement
 	remote   func(e exchange.Era) *transport.Remote // of a server on another machine; nil for others
 	here     []string                               // the user's own roots, when they are asked about
+}
+
+// tail keeps the end of what a server says on its standard error.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+	over chan struct{} // closed when no process has the other end any more
+}
+
+const maxTail = 2048
+
+func (t *tail) read(r *os.File) {
+	io.Copy(t, r)
+	r.Close()
+	close(t.over)
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, b...)
+	t.text = t.text[max(0, len(t.text)-maxTail):]
+	return len(b), nil
+}
+
+// said adds to an error what the server said last, if it said something.
+func (t *tested) said(ctx context.Context, err error) error {
+	if t.quiet == nil || ctx.Err() != nil {
+		return err
+	}
+	t.quiet.Close()
+	select {
+	case <-t.last.over:
+	case <-time.After(time.Second): // something that it started lives
+	}
+	t.last.mu.Lock()
+	defer t.last.mu.Unlock()
+	if text := strings.TrimSpace(string(t.last.text)); text != "" {
+		return withHint(err, "the server said last:\n"+printableLines(text))
+	}
+	return err
 }
 
 // newTested finds the server that is meant, and makes what confines it: to the whole workspace. The caller closes it.
@@ -377,10 +420,14 @@ func (a *app) newTested(ctx context.Context, v verifying, workspace string) (*te
 			return nil, err
 		}
 	}
-	if t.quiet, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0); err != nil {
+	t.last = &tail{over: make(chan struct{})}
+	r, w, err := os.Pipe()
+	if err != nil {
 		t.close()
 		return nil, err
 	}
+	t.quiet = w
+	go t.last.read(r)
 	return t, nil
 }
 

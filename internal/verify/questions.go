@@ -196,13 +196,13 @@ func choose(yes bool, a, b string) string {
 // hide takes our directory out of a text.
 func (s *session) hide(text string) string { return strings.ReplaceAll(text, s.w.dir, "WORKSPACE") }
 
-// closes is the command that closes a gap, for a server that has no guard yet.
+// closes is the command that closes a gap, for a server that has no guard yet. The paths of one with a URL are held by --remote-root alone.
 func (s *session) closes() string {
 	if s.Guarded {
 		return ""
 	}
 	if s.Elsewhere {
-		return "rootbound run --root DIR --url " + strings.Join(s.Command, " ")
+		return "rootbound run --remote-root DIR --url " + strings.Join(s.Command, " ")
 	}
 	return "rootbound run --root DIR -- " + strings.Join(s.Command, " ")
 }

@@ -95,12 +95,12 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 		}
 		if spoken == nil {
 			r.report.Server.Eras = append(r.report.Server.Eras, era.String())
-		} else {
-			silent = spoken
+		} else if silent == nil {
+			silent = fmt.Errorf("talking to the server in the %s: %w", eraName(era.String()), spoken)
 		}
 	}
 	if len(r.report.Server.Eras) == 0 {
-		return nil, fmt.Errorf("talking to the server: %w", silent)
+		return nil, silent
 	}
 	r.report.Score = r.report.score()
 	if len(r.report.Tools) == 0 {
