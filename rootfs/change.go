@@ -190,7 +190,7 @@ func (f *FS) scan(r *root, d directory, name string, h how, each func(in directo
 		at := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		path := join(append([]string{name}, at...))
-		if len(path) > maxPath {
+		if len(path) >= maxPath { // with the byte that ends it
 			return Budget
 		}
 		s, err := d.sub(path, toList|h)

@@ -210,7 +210,7 @@ func TestDeepNesting(t *testing.T) {
 	for _, s := range []step{
 		tryAt("directory_tree", "$W/R", "~ not shown"), trySearch("$W/R", "**/bottom", "= No matches found\n1 directory is too far down, where no path leads."), trySearch("$W/R", "**/*", wantEither), tryAt("search_content", "$W/R", wantEither, `"pattern":"inside"`),
 		tryList("$W/R/deep/d/d", "= [DIR] d"), tryList("$W/R/"+strings.Repeat("deep/", 5000), wantDeny), {tool: "copy_file", args: `{"source":"$W/R/deep","destination":"$W/R/copy"}`, want: wantEither},
-		tryMove("$W/R/deep", "$W/R/moved", "~ moved"), tryAt("delete_path", "$W/R/moved", wantEither),
+		{tool: "delete_path", args: `{"path":"$W/R/deep"}`, want: "deny budget"}, tryMove("$W/R/deep", "$W/R/moved", "~ moved"), tryAt("delete_path", "$W/R/moved", wantEither),
 	} {
 		boundedly(t, func() {
 			if got := c.call(t, s.tool, s.args); !c.satisfies(got, s.want) {

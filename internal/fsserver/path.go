@@ -202,7 +202,7 @@ func (c *call) explain(op, path string, err error) error {
 	case rootfs.AmbiguousName:
 		return refuse(code, "Ambiguous Unicode path component: %s", show(filepath.Base(path)))
 	case rootfs.Budget:
-		return refuse(code, "Too many entries lie beneath it: %s", show(c.real(path)))
+		return refuse(code, "Too many entries lie beneath it, or too far down: %s", show(c.real(path)))
 	case rootfs.IsRoot:
 		return refuse(code, "Access denied - an allowed directory, or one that holds it, stays where it is: %s", show(c.real(path)))
 	}
