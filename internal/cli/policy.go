@@ -241,9 +241,10 @@ func (a *app) checkPolicy(f config.Flags) error {
 	if err != nil {
 		return err
 	}
-	faults = append(faults, strangers(plan, servers)...)
-	for _, fault := range faults {
-		fmt.Fprintf(a.err, "rootbound: %s\n", printable(fault))
+	wrong, unnamed := strangers(plan)
+	faults = append(faults, wrong...)
+	for _, text := range append(unnamed, faults...) {
+		fmt.Fprintf(a.err, "rootbound: %s\n", printable(text))
 	}
 	n := len(plan.Policy.Rows)
 	if len(faults) > 0 {
@@ -254,17 +255,19 @@ func (a *app) checkPolicy(f config.Flags) error {
 	return nil
 }
 
-// strangers are rules for servers that no file has. One without a name in a file is called as its package or program is.
-func strangers(plan *config.Plan, servers []string) []string {
-	var faults []string
+// strangers are rules for servers that no file has: those whose name is nearly that of one, and the others. One without a name in a file
+// is called as its package or program is.
+func strangers(plan *config.Plan) (faults, unnamed []string) {
 	for _, r := range plan.Policy.Rules.Named() {
-		if !slices.Contains(servers, r.Server) {
-			if near, ok := launch.Nearest(r.Server, servers); ok {
+		if !slices.Contains(plan.Servers, r.Server) {
+			if near, ok := launch.Nearest(r.Server, plan.Servers); ok {
 				faults = append(faults, fmt.Sprintf("%s: there is no server %q: did you mean %q?", r.At, r.Server, near))
+			} else {
+				unnamed = append(unnamed, fmt.Sprintf("%s: no file has a server %q: the rule is for one that its start line calls so", r.At, r.Server))
 			}
 		}
 	}
-	return faults
+	return faults, unnamed
 }
 
 func (a *app) testPolicy(f config.Flags, files []string) error {
