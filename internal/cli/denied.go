@@ -150,6 +150,7 @@ func (c *confinement) deniedFile(rules []sandbox.Rule, path string) (denial, boo
 	switch {
 	case !allowed(rules, sandbox.Access{Use: sandbox.Reads, Path: real}) && may(real, sandbox.Reads):
 		return denial{fmt.Sprintf("reading %q", path), real, unknown, "--allow-read " + guard.ShellQuote(real)}, true
+	case program(real) && allowed(rules, sandbox.Access{Use: sandbox.Runs, Path: real}): // that speaks, and begins with its name
 	case !allowed(rules, sandbox.Access{Use: sandbox.Writes, Path: real}) && may(real, sandbox.Writes):
 		return writing(real, real), true
 	}
@@ -163,6 +164,12 @@ func may(path string, use sandbox.Use) bool {
 		return false
 	}
 	return accessible(path, info, use)
+}
+
+// program reports whether path is a file that can be run.
+func program(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
 func there(path string) bool {

@@ -35,7 +35,11 @@ func TestDenials(t *testing.T) {
 	}
 	t.Setenv("PATH", out)
 	c := &confinement{plan: &config.Plan{}}
-	c.held = sandbox.Policy{Rules: []sandbox.Rule{{Path: in, Access: roots.ReadWrite}}}
+	shell := filepath.Join(out, "shell")
+	if err := os.WriteFile(shell, nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c.held = sandbox.Policy{Rules: []sandbox.Rule{{Path: in, Access: roots.ReadWrite}, {Path: shell, Access: roots.ReadOnly, Execute: true}}}
 	for _, tt := range []struct {
 		text string
 		want []string
@@ -46,6 +50,8 @@ func TestDenials(t *testing.T) {
 		{"EACCES: permission denied, mkdir '" + out + "/new'", []string{"--allow-write '" + out + "'"}},
 		{"Error: spawn tool EACCES", []string{"--allow-run tool"}},
 		{`exec: "tool": permission denied`, []string{"--allow-run tool"}},
+		{"'" + shell + "': 1: tool: Permission denied", []string{"--allow-run tool"}}, // the shell says so by its own name
+		{"'" + shell + "': can't open file '" + file + "': [Errno 13] Permission denied", []string{"--allow-read '" + file + "'"}},
 		{"sh: 1: tool: Permission denied", []string{"--allow-run tool"}},
 		{"connect EACCES 93.184.216.34:443", []string{"--net 93.184.216.34:443"}},
 		{"getaddrinfo EAI_AGAIN api.example.com", []string{"--net api.example.com:443, or another port"}},
