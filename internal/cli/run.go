@@ -566,7 +566,7 @@ func toolRules(plan *config.Plan) (map[string]pathargs.ToolRules, map[string]map
 	for name, t := range plan.Tools {
 		for _, list := range []config.Setting[[]string]{t.Paths, t.NotPaths} {
 			for _, arg := range list.Value {
-				if err := pathargs.CheckName(arg); err != nil {
+				if err := policy.CheckName(arg); err != nil {
 					return nil, nil, fmt.Errorf("%s: argument %q of the tool %q: %w", list.Origin, arg, name, err)
 				}
 			}

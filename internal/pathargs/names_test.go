@@ -99,14 +99,4 @@ func TestRuleNames(t *testing.T) {
 	if got := r.lists("other", []string{"where"}); got != unlisted {
 		t.Errorf("a rule for another tool: %d", got)
 	}
-	for _, bad := range []string{"", "/", "/a//b", "a/b"} {
-		if CheckName(bad) == nil {
-			t.Errorf("CheckName(%q) = nil", bad)
-		}
-	}
-	for _, good := range []string{"path", "/path", "/edits/*/file"} {
-		if err := CheckName(good); err != nil {
-			t.Errorf("CheckName(%q) = %v", good, err)
-		}
-	}
 }

@@ -1,7 +1,6 @@
 package pathargs
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -40,23 +39,10 @@ type Also struct {
 }
 
 // ToolRules name arguments. A name without "/" is that member at any depth; "/edits/*/file" is one place, with "*" for any
-// member or element and "~1" for a "/" in a name, as in a JSON pointer. Where both lists name an argument, it is a path.
+// member or element and "~1" for a "/" in a name, as in a JSON pointer (policy.CheckName says what is wrong with one). Where both lists name an argument, it is a path.
 type ToolRules struct {
 	Paths    []string
 	NotPaths []string
-}
-
-// CheckName says what is wrong with a name in ToolRules.
-func CheckName(name string) error {
-	switch {
-	case name == "" || name == "/":
-		return errors.New("an argument's name is missing")
-	case strings.HasPrefix(name, "/") && slices.Contains(strings.Split(name[1:], "/"), ""):
-		return errors.New("there is nothing between two slashes")
-	case !strings.HasPrefix(name, "/") && strings.Contains(name, "/"):
-		return errors.New("a name with slashes begins with one")
-	}
-	return nil
 }
 
 type listed uint8
