@@ -125,7 +125,9 @@ func (s *schema) validate(value []byte) (invalid, unusable error) {
 }
 
 // atOnce reports whether a value is checked without looking at the time.
-func (s *schema) atOnce(value []byte) bool { return s.tree && int64(len(s.text))*int64(len(value)) <= maxAtOnce }
+func (s *schema) atOnce(value []byte) bool {
+	return s.tree && int64(len(s.text))*int64(len(value)) <= maxAtOnce
+}
 
 // ready reads a schema. It may refer to parts of itself and to nothing else: nothing is fetched for a server.
 func ready(text []byte) (*jsonschema.Resolved, error) {
