@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 
 	"github.com/rootbound/rootbound/internal/exchange"
@@ -62,20 +63,19 @@ func (l *lists) take(method, cursor string, result []byte) bool {
 		sizes = new(wire.Listed[int])
 		l.sizes[method] = sizes
 	}
-	all, _ := sizes.All()
+	all, next := map[string]int{}, wire.GetString(result, "nextCursor")
+	if cursor != "" || next != "" { // else the page is all of the list
+		listed, _ := sizes.All()
+		maps.Copy(all, listed)
+	}
+	maps.Copy(all, page)
 	bytes := 0
-	if all == nil {
-		all = map[string]int{}
-	}
-	for name, n := range page {
-		all[name] = n
-	}
 	for _, n := range all {
 		bytes += n
 	}
 	if len(all) > maxListed || bytes > maxListedBytes {
 		return false
 	}
-	sizes.Learn(cursor, page, wire.GetString(result, "nextCursor"))
+	sizes.Learn(cursor, page, next)
 	return true
 }

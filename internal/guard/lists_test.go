@@ -23,7 +23,7 @@ func TestListsWithoutAnEnd(t *testing.T) {
 	}{
 		"many":                    {1000, 10, false, 5},
 		"long":                    {2, 4 << 20, false, 1},
-		"one after the other":     {1000, 10, true, 0},
+		"one after the other":     {3000, 10, true, 0},
 		"long, one after another": {2, 3 << 20, true, 0},
 		"too long at once":        {2, 9 << 20, true, -1},
 	} {
