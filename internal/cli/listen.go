@@ -225,8 +225,8 @@ func (r *running) listen(ln net.Listener, o *streamable.Options) func(ctx contex
 	r.listening.Store(&url)
 	r.board.Changed()
 	where := fmt.Sprintf("listening on %s for %s", url, who)
+	r.note("%s", where) // first: who hears where it is may look there
 	r.warn(where)
-	r.note("%s", where)
 	if addr, ok := ln.Addr().(*net.TCPAddr); ok && !addr.IP.IsLoopback() && o.TLS == nil {
 		r.warn("without --tls-cert everybody on the way can read and change what is said, the token included")
 	}
