@@ -292,7 +292,7 @@ const (
 	// Declined and Dismissed: the client says that it was declined, or closed without an answer.
 	Declined  Road = "client-declined"
 	Dismissed Road = "client-dismissed"
-	// Unasked: the client was asked to ask its person, and did not.
+	// Unasked: the client was asked to ask its person, and brought no answer.
 	Unasked Road = "client-unasked"
 	// TimedOut: nobody answered in time.
 	TimedOut Road = "timeout"

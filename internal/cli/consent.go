@@ -256,12 +256,12 @@ func (a *app) listServers(only string, asJSON bool) error {
 			}
 			continue
 		}
-		text := l.State + " " + l.Since.Local().Format("2006-01-02 15:04")
+		text, since := "", l.Since.Local().Format("2006-01-02 15:04")
 		switch l.State {
 		case "told":
-			text = "told, last " + l.Since.Local().Format("2006-01-02 15:04")
+			text = "told, last " + since
 		case "allowed":
-			text += " to " + l.Runs
+			text = "allowed " + since + " to " + l.Runs
 		default:
 			text = fmt.Sprintf("waits for: rootbound roots allow %s %s (%s)", guard.ShellQuote(l.Server), guard.ShellQuote(l.Dir), l.Runs)
 		}

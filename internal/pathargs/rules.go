@@ -39,7 +39,8 @@ type Also struct {
 }
 
 // ToolRules name arguments. A name without "/" is that member at any depth; "/edits/*/file" is one place, with "*" for any
-// member or element and "~1" for a "/" in a name, as in a JSON pointer (policy.CheckName says what is wrong with one). Where both lists name an argument, it is a path.
+// member or element and "~1" for a "/" in a name, as in a JSON pointer (policy.CheckName says what is wrong with one). Where both
+// lists name an argument, it is a path.
 type ToolRules struct {
 	Paths    []string
 	NotPaths []string
