@@ -192,6 +192,37 @@ func TestStreamsEndWithTheirSession(t *testing.T) {
 	}
 }
 
+// What is being written to a client when its session ends is counted once only as what does not wait any more.
+func TestAStreamEndsWhileItIsWritten(t *testing.T) {
+	const call = `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{}}`
+	for _, size := range []int{100, maxBacklog - 1000} { // the second one is more than a connection holds
+		s := serve(t, Options{})
+		sid := s.begin("2025-11-25")
+		var caller exchange.Caller
+		s.answers(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+			if r.Msg.Method() == "tools/call" {
+				caller = r.Caller
+				caller.Notify(wire.NewNotification("notifications/message", []byte(`{"data":"first"}`)))
+				context.AfterFunc(ctx, func() { reply(exchange.Cancelled) })
+			}
+		})
+		r := s.request(t.Context(), "POST", call, sid)
+		lines := bufio.NewReader(r.Body)
+		for line := ""; !strings.Contains(line, "first"); {
+			var err error
+			if line, err = lines.ReadString('\n'); err != nil {
+				t.Fatal(err)
+			}
+		}
+		caller.Notify(wire.NewNotification("notifications/message", wire.SetMember(nil, wire.Quote(strings.Repeat("x", size)), "data")))
+		if r := s.request(t.Context(), "DELETE", "", sid); r.StatusCode != 204 {
+			t.Fatalf("ending it got %s", r.Status)
+		}
+		io.Copy(io.Discard, lines)
+		s.stop() // which looks at what waits
+	}
+}
+
 // Whoever waits for an answer when its session ends gets what there is: the answer, where it was given, and else that there is no such
 // session any more.
 func TestACallWhoseSessionEnds(t *testing.T) {

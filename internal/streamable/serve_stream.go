@@ -263,10 +263,10 @@ func (s *stream) next(r *http.Request) (items []*wire.Message, number int, done,
 	return items, number, s.ended, true
 }
 
-// wrote says that messages were written.
+// wrote says that messages were written. Those of a stream that was closed meanwhile are not waited for any more.
 func (s *stream) wrote(r *http.Request, items []*wire.Message) {
 	s.mu.Lock()
-	if s.writer == r {
+	if s.writer == r && !s.gone {
 		for _, m := range items {
 			s.waits(s.waiting - len(m.Bytes()))
 		}

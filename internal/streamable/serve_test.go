@@ -69,9 +69,12 @@ func serve(t *testing.T, o Options) *server {
 			if err := <-done; err != nil {
 				t.Errorf("serving: %v", err)
 			}
-			for deadline := time.Now().Add(mcptest.Patience); s.served.unread.used.Load() != 0; time.Sleep(time.Millisecond) { // until the last who wrote has seen it
+			held := func() [3]int64 {
+				return [3]int64{s.served.unread.used.Load(), s.served.kept.used.Load(), s.served.bodies.used.Load()}
+			}
+			for deadline := time.Now().Add(mcptest.Patience); held() != [3]int64{}; time.Sleep(time.Millisecond) { // until the last who wrote has seen it
 				if time.Now().After(deadline) {
-					t.Errorf("%d bytes wait for nobody", s.served.unread.used.Load())
+					t.Errorf("for nobody there are bytes that wait, are kept and are being read: %d", held())
 					break
 				}
 			}

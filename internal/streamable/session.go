@@ -331,6 +331,7 @@ func (s *served) keep(st *stream, number, size int) {
 	s.mu.Unlock()
 	if ended {
 		s.server.kept.give(int64(size))
+		st.evict(number)
 		return
 	}
 	s.forget(func(kept) bool { return len(s.kept) > maxKeptEvents || s.bytes > maxKeptBytes })
