@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/rootbound/rootbound/internal/config"
 	"github.com/rootbound/rootbound/internal/launch"
 	"github.com/rootbound/rootbound/internal/sandbox"
 	"github.com/rootbound/rootbound/internal/transport"
@@ -120,6 +121,7 @@ func (r *remembering) Write(b []byte) (int, error) {
 func (a *app) exit(err error) int {
 	var status exitStatus
 	var usage usageError
+	var flags config.UsageError
 	switch {
 	case err == nil:
 		return exitDone
@@ -129,7 +131,7 @@ func (a *app) exit(err error) int {
 		return exitDone
 	}
 	io.WriteString(a.err, complaint(err))
-	if errors.As(err, &usage) {
+	if errors.As(err, &usage) || errors.As(err, &flags) {
 		return exitUsage
 	}
 	return exitError

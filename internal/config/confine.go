@@ -109,7 +109,7 @@ func (r *resolver) confine() error {
 	if r.flags.Net != "" {
 		net, err := parseNet(r.flags.Net)
 		if err != nil {
-			return fmt.Errorf("reading --net %q: %w", r.flags.Net, err)
+			return UsageError{fmt.Errorf("reading --net %q: %w", r.flags.Net, err)}
 		}
 		r.flagged.Net = Setting[Net]{net, Origin{Word: "--net"}}
 	}
@@ -152,7 +152,7 @@ func (r *resolver) confine() error {
 		{"allow_env", p.AllowEnv.Origin}, {"allow_unix", p.AllowUnix.Origin},
 	} {
 		if strings.HasPrefix(s.Word, "--") {
-			return fmt.Errorf("%s is for a server that is confined: give --confine too", s.Word)
+			return UsageError{fmt.Errorf("%s is for a server that is confined: give --confine too", s.Word)}
 		}
 		if s.File != "" && s.File != r.managedFile() {
 			r.note("%s: %s has no effect without confine", s.Origin, s.name)

@@ -48,6 +48,15 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%s: %s", e.File, e.Pos, e.Msg)
 }
 
+// UsageError is a fault of the flags: a value that cannot be understood, or flags that cannot go together.
+type UsageError struct{ Err error }
+
+// Error returns the text of Err.
+func (e UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e UsageError) Unwrap() error { return e.Err }
+
 func (o Origin) errorf(format string, args ...any) error {
 	if o.File == "" {
 		return errors.New(o.Word + ": " + fmt.Sprintf(format, args...))

@@ -413,7 +413,7 @@ func (r *resolver) settings() error {
 	if w := r.flags.ClientRoots; w != "" {
 		mode, ok := clientRootsWords.value(w)
 		if !ok {
-			return fmt.Errorf("reading --client-roots %q: known are %s", w, strings.Join(clientRootsWords.list(), ", "))
+			return UsageError{fmt.Errorf("reading --client-roots %q: known are %s", w, strings.Join(clientRootsWords.list(), ", "))}
 		}
 		r.flagged.ClientRoots = Setting[roots.Mode]{mode, Origin{Word: "--client-roots"}}
 	}

@@ -195,7 +195,7 @@ func (r *resolver) remote(s *Server) error {
 	}
 	if r.flags.URL != "" {
 		if _, err := ParseURL(r.flags.URL); err != nil {
-			return fmt.Errorf("reading --url: %w", err)
+			return UsageError{fmt.Errorf("reading --url: %w", err)}
 		}
 		p.URL = Setting[string]{r.flags.URL, Origin{Word: "--url"}}
 		p.Headers = Setting[map[string]string]{}
@@ -205,7 +205,7 @@ func (r *resolver) remote(s *Server) error {
 	}
 	if len(r.flags.Headers) > 0 {
 		if !p.URL.Given() {
-			return errors.New("--header is for a server on another machine: name it with --url")
+			return UsageError{errors.New("--header is for a server on another machine: name it with --url")}
 		}
 		all := map[string]string{}
 		for name, value := range p.Headers.Value {
@@ -214,7 +214,7 @@ func (r *resolver) remote(s *Server) error {
 		for _, h := range r.flags.Headers {
 			name, value, err := parseHeader(h)
 			if err != nil {
-				return fmt.Errorf("reading --header: %w", err)
+				return UsageError{fmt.Errorf("reading --header: %w", err)}
 			}
 			all[http.CanonicalHeaderKey(name)] = value
 		}
@@ -223,17 +223,17 @@ func (r *resolver) remote(s *Server) error {
 	if p.URL.Given() {
 		p.CommandOrigin = p.URL.Origin
 		if len(r.flags.Command) > 0 {
-			return errors.New("a server has a command or a URL, and not both")
+			return UsageError{errors.New("a server has a command or a URL, and not both")}
 		}
 	}
 	for _, root := range r.flags.RemoteRoots {
 		if err := checkRemoteRoot(root); err != nil {
-			return fmt.Errorf("reading --remote-root: %w", err)
+			return UsageError{fmt.Errorf("reading --remote-root: %w", err)}
 		}
 	}
 	for flag, word := range map[string]string{"--server-protocol": r.flags.ServerProtocol, "--client-protocol": r.flags.ClientProtocol} {
 		if word != "" && !slices.Contains(ProtocolWords, word) {
-			return fmt.Errorf("reading %s %q: known are %s", flag, word, strings.Join(ProtocolWords, ", "))
+			return UsageError{fmt.Errorf("reading %s %q: known are %s", flag, word, strings.Join(ProtocolWords, ", "))}
 		}
 	}
 	return nil

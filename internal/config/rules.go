@@ -383,13 +383,13 @@ func (r *resolver) policy() error {
 	if w := r.flags.Ask; w != "" {
 		mode, ok := askWords.value(w)
 		if !ok {
-			return fmt.Errorf("reading --ask %q: known are %s", w, strings.Join(askWords.list(), ", "))
+			return UsageError{fmt.Errorf("reading --ask %q: known are %s", w, strings.Join(askWords.list(), ", "))}
 		}
 		r.flagged.Ask = Setting[policy.Mode]{mode, Origin{Word: "--ask"}}
 	}
 	if w := r.flags.Preset; w != "" {
 		if _, err := Preset(w); err != nil {
-			return fmt.Errorf("reading --preset: %w", err)
+			return UsageError{fmt.Errorf("reading --preset: %w", err)}
 		}
 		r.flagged.Preset = Setting[string]{w, Origin{Word: "--preset"}}
 	}
