@@ -223,6 +223,36 @@ func TestAStreamEndsWhileItIsWritten(t *testing.T) {
 	}
 }
 
+// What is put on a stream between the last of what a session kept being let go of and its end is not kept.
+func TestASessionKeepsNothingBehindItsEnd(t *testing.T) {
+	s := serve(t, Options{})
+	sid := s.begin("2025-11-25")
+	s.served.mu.Lock()
+	sess := s.served.sessions[sid[1]]
+	s.served.mu.Unlock()
+	said := wire.NewNotification("notifications/message", []byte(`{"data":"x"}`))
+	other := sess.stream()
+	other.begin()
+	other.put(said, false)
+	other.mu.Lock() // the end waits here to take from the stream what was kept of it
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.served.end(sess, errDeleted)
+	}()
+	s.until(func() bool {
+		sess.mu.Lock()
+		defer sess.mu.Unlock()
+		return len(sess.kept) == 0
+	})
+	sess.own.put(said, false)
+	other.mu.Unlock()
+	<-ended
+	if n := s.served.kept.used.Load(); n != 0 {
+		t.Errorf("%d bytes are kept for a session that has ended", n)
+	}
+}
+
 // Whoever waits for an answer when its session ends gets what there is: the answer, where it was given, and else that there is no such
 // session any more.
 func TestACallWhoseSessionEnds(t *testing.T) {

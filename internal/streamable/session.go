@@ -168,7 +168,6 @@ func (s *Server) end(sess *served, why error) {
 func (s *Server) finish(sess *served, why error) {
 	s.opt.Note("session %s ends: %v", sess.of.ID, why)
 	sess.of.End(why)
-	sess.forget(func(kept) bool { return true })
 	sess.mu.Lock()
 	streams := []*stream{sess.own}
 	for _, st := range sess.streams {
@@ -176,6 +175,7 @@ func (s *Server) finish(sess *served, why error) {
 	}
 	sess.streams = nil
 	sess.mu.Unlock()
+	sess.forget(func(kept) bool { return true }) // behind that, or what comes meanwhile would be kept
 	for _, st := range streams {
 		st.close()
 	}
