@@ -293,6 +293,9 @@ func (l *Link) tell(m *wire.Message) {
 	initialized := m.Method() == "notifications/initialized"
 	if lost && !initialized || s.old && s.endpoint == nil {
 		l.o.Note("%s was for a session that the server has forgotten; it was dropped", what(m))
+		if initialized {
+			l.greeted() // what waits for that finds it out, and has another one begun
+		}
 		return
 	}
 	if initialized {
@@ -367,6 +370,9 @@ var errForgotten = errors.New("the server has forgotten the session")
 func (l *Link) greeted() {
 	l.mu.Lock()
 	l.session.greeted, l.session.since = true, time.Now()
+	if l.over == nil { // it ended before it began
+		l.over = make(chan struct{})
+	}
 	parked := l.parked
 	l.lost, l.parked = false, nil
 	l.mu.Unlock()

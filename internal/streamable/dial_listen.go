@@ -164,7 +164,7 @@ const oldLimit = 10 * time.Second
 // tryOld tries the way of revision 2024-11-05 for an initialize that the server refused with r: a stream on which everything
 // comes, and which says first where to post to.
 func (l *Link) tryOld(p *post, r *refusal) {
-	s, err := l.openOld(p.ctx)
+	s, err := l.openOld(p)
 	if err != nil {
 		l.o.Note("the server does not speak the HTTP of revision 2024-11-05 either: %v", err)
 		l.fail(p, r.reason, r.text)
@@ -183,11 +183,11 @@ func (l *Link) tryOld(p *post, r *refusal) {
 	l.answered(p, s, resp)
 }
 
-// openOld opens the stream of revision 2024-11-05, and returns its session.
-func (l *Link) openOld(ctx context.Context) (session, error) {
+// openOld opens the stream of revision 2024-11-05 for p, whose answer comes on it, and returns its session.
+func (l *Link) openOld(p *post) (session, error) {
 	stream, cancel := context.WithCancel(l.ctx)
 	late := time.AfterFunc(oldLimit, cancel)
-	gone := context.AfterFunc(ctx, cancel)
+	gone := context.AfterFunc(p.ctx, cancel)
 	fail := func(err error) (session, error) {
 		cancel()
 		return session{old: true}, err
@@ -222,7 +222,7 @@ func (l *Link) openOld(ctx context.Context) (session, error) {
 	}
 	l.mu.Lock()
 	s := session{old: true, endpoint: to, over: make(chan struct{})}
-	l.session = s
+	l.session, p.over = s, s.over
 	l.mu.Unlock()
 	l.spawn(func() {
 		defer cancel()
@@ -241,28 +241,26 @@ func (l *Link) openOld(ctx context.Context) (session, error) {
 	return s, nil
 }
 
-// oldEnded takes it that the stream of a session has ended: everything that is open fails, since its answers would have come
-// there, and nothing says what of it was done.
+// oldEnded takes it that the stream of a session has ended: everything that was sent in it fails, since its answers would have come
+// there, and nothing says what of it was done. Before that it is seen to that nothing more is sent in it.
 func (l *Link) oldEnded(s session, why error) {
 	if l.ctx.Err() != nil {
 		return
 	}
+	l.forgotten(s, nil)
 	l.mu.Lock()
+	if l.over == s.over { // it had not begun, or there were too many: it is forgotten when something is to be sent
+		l.session.endpoint = nil
+	}
 	var open []*post
 	for _, p := range l.posts {
-		open = append(open, p)
+		if p.over == s.over {
+			open = append(open, p)
+		}
 	}
-	begun := l.over == s.over && l.session.greeted
 	l.mu.Unlock()
 	for _, p := range open {
 		l.fail(p, "broken", fmt.Sprintf("the connection to the server broke before the answer, so it is not known whether the server did what it was asked: %v", why))
 		p.cancel()
-	}
-	if l.forgotten(s, nil); !begun {
-		l.mu.Lock()
-		if l.over == s.over {
-			l.session = session{old: true}
-		}
-		l.mu.Unlock()
 	}
 }

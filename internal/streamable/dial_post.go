@@ -27,6 +27,7 @@ type post struct {
 	done    chan struct{} // closed when it was answered, or nobody waits any more
 	once    sync.Once
 	sent    sync.Once
+	over    chan struct{} // of the session of the old way on whose stream its answer comes; nil for none
 
 	again     bool // it was sent to a session that was forgotten, which may happen once
 	mirrored  bool // the list of tools was fetched for its headers
@@ -97,6 +98,9 @@ func (l *Link) run(p *post) {
 	}()
 	l.mu.Lock()
 	s, waits := l.session, l.park(p)
+	if s.old && !stateless(p.m) {
+		p.over = s.over
+	}
 	l.mu.Unlock()
 	switch {
 	case waits: // it was forgotten just now
@@ -105,7 +109,7 @@ func (l *Link) run(p *post) {
 		s = session{}
 	case p.m.Method() == "initialize" && s.old:
 		var err error
-		if s, err = l.openOld(p.ctx); err != nil {
+		if s, err = l.openOld(p); err != nil {
 			l.failed(p, s, err)
 			return
 		}
