@@ -290,7 +290,7 @@ func (l *Link) tell(m *wire.Message) {
 	l.mu.Lock()
 	s, lost := l.session, l.lost
 	l.mu.Unlock()
-	initialized := m.Method() == "notifications/initialized"
+	initialized := m.Method() == "notifications/initialized" && !s.greeted
 	if lost && !initialized || s.old && s.endpoint == nil {
 		l.o.Note("%s was for a session that the server has forgotten; it was dropped", what(m))
 		if initialized {

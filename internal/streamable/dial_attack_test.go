@@ -3,7 +3,11 @@ package streamable
 import (
 	"fmt"
 	"net/http"
+	"net/url"
+	"strings"
 	"testing"
+
+	"github.com/rootbound/rootbound/internal/wire"
 )
 
 // A call whose headers were refused is sent once more, also where the refusal came on a stream that does not end.
@@ -59,5 +63,60 @@ func TestAServerThatForgetsEverySession(t *testing.T) {
 	}
 	if n := len(s.requests("POST initialize")); n < 2 || n > calls {
 		t.Errorf("it was greeted %d times", n)
+	}
+}
+
+// A client that says twice that its handshake is complete is heard once: the second time the server may have forgotten the session already.
+func TestAHandshakeThatIsCompletedTwice(t *testing.T) {
+	t.Parallel()
+	again, twice := make(chan struct{}), make(chan struct{})
+	forgets := func(w http.ResponseWriter, _ *http.Request, _ message) {
+		http.Error(w, "no such session", http.StatusNotFound)
+	}
+	s := newSite(t, handshake())
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := make(chan string, 10)
+	l := Dial(DialOptions{URL: u, Again: func() { close(again) }})
+	t.Cleanup(func() { l.Close() })
+	go l.Receive(func(m *wire.Message, _ *wire.Refusal, _ string) { said <- string(m.Bytes()) })
+	send := func(line string) {
+		m, err := wire.Scan([]byte(line), wire.Strict)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Send(&m)
+	}
+	const begin = `{"jsonrpc":"2.0","id":%d,"method":"initialize","params":{}}`
+	send(fmt.Sprintf(begin, 0))
+	wait(t, said, "the answer to the handshake")
+	send(initialized)
+	s.set("POST tools/call", func(w http.ResponseWriter, r *http.Request, m message) {
+		select {
+		case <-twice:
+		case <-r.Context().Done():
+		}
+		forgets(w, r, m)
+	})
+	s.set("POST notifications/initialized", func(w http.ResponseWriter, r *http.Request, m message) {
+		close(twice)
+		select {
+		case <-again:
+		case <-r.Context().Done():
+		}
+		forgets(w, r, m)
+	})
+	send(fmt.Sprintf(call, 1))
+	send(initialized)
+	wait(t, again, "that the handshake is to be said again")
+	s.set("POST tools/call", handshake()["POST tools/call"])
+	s.set("POST notifications/initialized", func(w http.ResponseWriter, _ *http.Request, _ message) { w.WriteHeader(http.StatusAccepted) })
+	send(fmt.Sprintf(begin, 2))
+	wait(t, said, "the answer to the other handshake")
+	send(initialized)
+	if got := wait(t, said, "the answer to the call"); !strings.Contains(got, `"id":1,"result"`) {
+		t.Errorf("the call got %s", got)
 	}
 }
