@@ -320,11 +320,16 @@ func (l *Line) Subscriptions() []*Pending {
 	return slices.DeleteFunc(slices.Clone(l.list), func(p *Pending) bool { return !p.subscription() })
 }
 
-// Move says that one was sent again, to another process.
-func (l *Line) Move(p *Pending, out *wire.Writer) {
+// Resend sends one again, to another process, unless it has ended. Whoever has it sent flushes.
+func (l *Line) Resend(p *Pending, out *wire.Writer) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.byKey[p.key] != p {
+		return false
+	}
 	p.Out = out
+	out.Put(p.Msg) // in this order, so that a cancellation never overtakes it
+	return true
 }
 
 // Len returns how many there are.

@@ -46,12 +46,12 @@ func (s *Server) Connect(out *wire.Writer) {
 	var refused []*exchange.Pending
 	for _, p := range s.line.Subscriptions() {
 		if !s.again(p.Msg) {
-			refused = append(refused, s.line.Take(p.Msg.Key()))
-			continue
+			if p = s.line.Take(p.Msg.Key()); p != nil { // else its client has cancelled it just now
+				refused = append(refused, p)
+			}
+		} else if s.line.Resend(p, out) {
+			s.resumed[p.Msg.Key()] = true
 		}
-		s.line.Move(p, out)
-		s.resumed[p.Msg.Key()] = true
-		out.Put(p.Msg)
 	}
 	s.mu.Unlock()
 	go out.Flush() // the new process may not be reading yet

@@ -2,6 +2,7 @@ package modern
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -40,5 +41,30 @@ func TestAnswersThatAreRefused(t *testing.T) {
 				t.Errorf("got %.300s, want %s", got, tt.want)
 			}
 		})
+	}
+}
+
+// A subscription that its client cancels while another process takes the place of the one that had it is not made again there.
+func TestASubscriptionIsCancelledWhileItIsMadeAgain(t *testing.T) {
+	for _, again := range []bool{true, false} {
+		var s *Server
+		cancel := wire.NewNotification("notifications/cancelled", []byte(`{"requestId":1}`))
+		s = NewServer(ServerOptions{Again: func(*wire.Message) bool {
+			s.Handle(t.Context(), &exchange.Request{Msg: cancel, Era: exchange.Modern}, nil)
+			return again
+		}})
+		first, second := wire.NewWriter(new(bytes.Buffer)), new(bytes.Buffer)
+		s.Connect(first)
+		var got []exchange.Outcome
+		m := wire.NewRequest([]byte("1"), exchange.Listen, nil)
+		s.Handle(t.Context(), &exchange.Request{Msg: m, Era: exchange.Modern}, func(o exchange.Outcome) { got = append(got, o) })
+		s.Replace(first, errors.New("it is replaced"))
+		out := wire.NewWriter(second)
+		s.Connect(out)
+		out.Flush()
+		out.Wait()
+		if len(got) != 1 || got[0].Msg != nil || s.Open() != 0 || len(s.resumed) != 0 || strings.Contains(second.String(), exchange.Listen) {
+			t.Errorf("made again %t: its client got %v, open are %d, the server got %q", again, got, s.Open(), second)
+		}
 	}
 }
