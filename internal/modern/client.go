@@ -457,19 +457,21 @@ func (k *call) giveBack() {
 	oldest := slices.Clone(c.parked[:len(c.parked)-kept])
 	c.parked = slices.Delete(c.parked, 0, len(oldest))
 	c.mu.Unlock()
-	k.timer = time.AfterFunc(stateLifetime, k.abandon)
+	state := k.state
+	k.timer = time.AfterFunc(stateLifetime, func() { k.abandon(state) })
 	for _, o := range oldest {
-		go o.abandon()
+		go o.abandon(o.state)
 	}
 	k.on.End(wire.NewResult(id, exchange.InputRequired(qs, k.state)))
 	c.sent(k)
 }
 
-// abandon gives up a request whose retry does not come: its context ends, and those behind are told.
-func (k *call) abandon() {
+// abandon gives up a request whose retry with a state does not come: its context ends, and those behind are told. It may have come just now,
+// and the request be given back with another one.
+func (k *call) abandon(state string) {
 	c := k.edge
 	k.mu.Lock()
-	if k.id != nil || k.finished {
+	if k.id != nil || k.finished || k.state != state {
 		k.mu.Unlock()
 		return
 	}
@@ -479,7 +481,7 @@ func (k *call) abandon() {
 	c.mu.Lock()
 	c.parked = slices.DeleteFunc(c.parked, func(o *call) bool { return o == k })
 	c.mu.Unlock()
-	c.forget(k)
+	defer c.forget(k)            // behind what is said of it, too, or that could be said of another one under its id
 	defer k.cancel(ErrAbandoned) // behind what is said of it, or its questions would be answered before that
 	p := append([]byte(`{"requestId":`), k.first.ID()...)
 	p = wire.AppendQuote(append(p, `,"reason":`...), ErrAbandoned.Error())
@@ -507,7 +509,7 @@ func (c *Client) resume(m *wire.Message, on exchange.Stream, state string) {
 	if k.finished || string(k.digest) != string(digest(m)) {
 		k.mu.Unlock()
 		refuseState(m, on)
-		k.abandon() // the state is used up: its request cannot come back
+		k.abandon(state) // the state is used up: its request cannot come back
 		return
 	}
 	k.timer.Stop()

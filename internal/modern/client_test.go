@@ -139,6 +139,48 @@ func TestTheIDOfARequestThatWasGivenBack(t *testing.T) {
 	}
 }
 
+// Nor is another one known by the id of a request that is given up before those behind have heard that.
+func TestTheIDOfARequestThatIsGivenUp(t *testing.T) {
+	var c *client
+	var other string
+	c = newClient(t, exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		switch {
+		case r.Msg.Kind() == wire.Notification && other == "": // and while they hear it, its client uses the id again
+			other = "none"
+			m, err := wire.Scan([]byte(toolCall(1, "1", "")), wire.Strict)
+			if err != nil {
+				t.Error(err)
+			}
+			c.edge.Receive(&m, exchange.OnLine(c.line))
+		case other == "none":
+			other = r.Msg.Key()
+		default:
+			asking(ctx, r, reply)
+		}
+	}))
+	s := c.state(c.say("%s", toolCall(1, "1", ""))[1])
+	c.say("%s", strings.Replace(toolCall(2, "1", `,"requestState":"`+s+`"`), `"n":1`, `"n":2`, 1))
+	if other == "none" || other == "1" {
+		t.Errorf("the other request is known as %s, which is cancelled", other)
+	}
+	if len(c.edge.known) != 1 {
+		t.Errorf("known are %v", c.edge.known)
+	}
+}
+
+// A timer that rings as its request is tried again, and given back once more, gives nothing up.
+func TestATimerOfAnEarlierState(t *testing.T) {
+	c := newClient(t, exchange.HandlerFunc(asking))
+	s := c.state(c.say("%s", toolCall(1, "1", ""))[1])
+	k := c.edge.parked[0]
+	got := c.say("%s", toolCall(2, "1", `,"inputResponses":{"a":{"roots":[]}},"requestState":"`+s+`"`))
+	k.abandon(s)
+	got = c.say("%s", toolCall(3, "1", `,"inputResponses":{"b":{"action":"accept"}},"requestState":"`+c.state(got[0])+`"`))
+	if !strings.Contains(got[len(got)-1], `"id":3,"result"`) {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestAStateIsRefusedWhenUsedOrForAnotherRequest(t *testing.T) {
 	const refused = `"error":{"code":-32602,"message":"rootbound: the request state is not valid for this request, was used, or is too old"`
 	for name, retry := range map[string]func(state string) []string{
@@ -230,7 +272,7 @@ func TestARequestThatIsNotTriedAgainIsGivenUp(t *testing.T) {
 	c := newClient(t, h)
 	c.say("%s", toolCall(1, "1", ""))
 	k := c.edge.parked[0]
-	k.abandon()
+	k.abandon(k.state)
 	<-k.ctx.Done()
 	if len(told) != 1 || !strings.Contains(told[0], `"requestId":1`) {
 		t.Errorf("those behind were told %q", told)
