@@ -125,3 +125,54 @@ func TestAnUnansweredQuestionHoldsUpNoOther(t *testing.T) {
 		t.Errorf("asked were %v", asked)
 	}
 }
+
+// slow is a client that gives no roots, and one at whose side another request comes while it is looked at whether it does.
+type slow struct {
+	hearer
+	meanwhile func()
+}
+
+func (c *slow) CanAsk(string) bool {
+	if f := c.meanwhile; f != nil {
+		c.meanwhile = nil
+		f()
+	}
+	return false
+}
+
+// A question for roots that no open request can carry is carried by one that comes while that is found out.
+func TestARequestThatComesWhileAQuestionIsParked(t *testing.T) {
+	var hub exchange.Caller
+	server := exchange.HandlerFunc(func(_ context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		switch r.Msg.Method() {
+		case exchange.Listen:
+			hub = r.Caller
+		case "initialize":
+			reply(exchange.Result(r, []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`)))
+		case "ping":
+			reply(exchange.Result(r, []byte("{}")))
+		}
+	})
+	down := bridge.NewDown(server)
+	greeted := make(chan bool)
+	request := func(method string) *exchange.Request {
+		return &exchange.Request{Msg: scan(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s}}`, method, meta)), Era: exchange.Modern, Session: exchange.NewSession(t.Context())}
+	}
+	down.Greet(request("server/discover"), func(_ exchange.Outcome, ok bool) { greeted <- ok })
+	if !<-greeted {
+		t.Fatal("the server was not greeted")
+	}
+	gives := &hearer{}
+	first := request("tools/call")
+	first.Caller = &slow{meanwhile: func() {
+		r := request("tools/call")
+		r.Caller = gives
+		down.Handle(t.Context(), r, func(exchange.Outcome) {})
+	}}
+	down.Handle(t.Context(), first, func(exchange.Outcome) {})
+	answers := 0
+	hub.Ask(t.Context(), []exchange.Question{{Method: "roots/list", Msg: wire.NewRequest([]byte("1"), "roots/list", nil)}}, func([]exchange.Answer) { answers++ })
+	if gives.asked != 1 || answers != 1 {
+		t.Errorf("it was asked %d times, and the server had %d answers", gives.asked, answers)
+	}
+}

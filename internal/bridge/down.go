@@ -805,14 +805,18 @@ func (h hub) Ask(ctx context.Context, qs []exchange.Question, answer func([]exch
 		}
 		r = d.carrier(q.Method)
 	}
-	switch {
-	case r == nil && q.Method == "roots/list":
+	if r == nil && q.Method == "roots/list" {
 		p := &parked{ctx: ctx, question: q, answer: answer}
 		d.mu.Lock()
-		p.stop = context.AfterFunc(ctx, func() { d.unpark(p) })
+		p.stop = context.AfterFunc(ctx, func() { d.withdraw(p) })
 		d.parked = append(d.parked, p)
 		d.mu.Unlock()
-		return
+		if r = d.carrier(q.Method); r == nil || !d.unpark(p) { // one may have come just now, and not have seen it
+			return
+		}
+		p.stop()
+	}
+	switch {
 	case r == nil:
 		answer(exchange.ErrorAnswers(1, wire.CodeMethodNotFound, "rootbound: no open request can carry this question, or more than one could"))
 		return
@@ -844,14 +848,18 @@ func (d *Down) carry(r *exchange.Request, more int) {
 	}
 }
 
-// unpark gives up a question that was withdrawn before a request could carry it.
-func (d *Down) unpark(p *parked) {
+// unpark takes a question out that waits for a request, and reports whether it still did.
+func (d *Down) unpark(p *parked) bool {
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	n := len(d.parked)
 	d.parked = slices.DeleteFunc(d.parked, func(o *parked) bool { return o == p })
-	was := n != len(d.parked)
-	d.mu.Unlock()
-	if was {
+	return n != len(d.parked)
+}
+
+// withdraw gives up a question that was withdrawn before a request could carry it.
+func (d *Down) withdraw(p *parked) {
+	if d.unpark(p) {
 		p.answer(exchange.ErrorAnswers(1, wire.CodeInternal, "rootbound: the question was withdrawn"))
 	}
 }
