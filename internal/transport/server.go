@@ -65,6 +65,7 @@ type server struct {
 type hold struct {
 	mu     sync.Mutex
 	closed bool
+	times  int // that it was closed
 	held   []func()
 }
 
@@ -72,6 +73,7 @@ func (h *hold) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.closed = true
+	h.times++
 }
 
 // pass runs f, now or when the hold opens.
@@ -86,20 +88,21 @@ func (h *hold) pass(f func()) {
 	f()
 }
 
+// open lets go what waits. Where it is closed meanwhile, what still waits then does so until it is opened once more.
 func (h *hold) open() {
-	for {
-		h.mu.Lock()
-		if len(h.held) == 0 {
-			h.closed = false
-			h.mu.Unlock()
-			return
-		}
-		held := h.held
-		h.held = nil
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	times := h.times
+	for len(h.held) > 0 && h.times == times {
+		f := h.held[0]
+		h.held[0] = nil
+		h.held = h.held[1:]
 		h.mu.Unlock()
-		for _, f := range held {
-			f()
-		}
+		f()
+		h.mu.Lock()
+	}
+	if h.times == times {
+		h.closed, h.held = false, nil
 	}
 }
 
