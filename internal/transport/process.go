@@ -145,7 +145,10 @@ func (p *Process) Restart(ready func()) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.restarting = false
-	err := p.launch(ready)
+	err := errStopped
+	if !p.closed { // meanwhile
+		err = p.launch(ready)
+	}
 	if err != nil {
 		p.link = nil
 		p.exit = &ExitError{Code: 1, State: err.Error(), unstarted: true}
