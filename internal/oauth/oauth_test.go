@@ -475,6 +475,24 @@ func TestNobodyWaitsForATokenThatIsRenewed(t *testing.T) {
 	}
 }
 
+// Nor is one asked for by who has gone before it was his turn: where the authorization server does not answer, each of them would wait for it.
+func TestATokenThatNobodyWaitsForIsNotRenewed(t *testing.T) {
+	w := newWorld(t)
+	tokens := w.stored(Store(t.TempDir()))
+	asked := 0
+	w.mu.Lock()
+	w.renewing = func() int { asked++; return 0 }
+	w.mu.Unlock()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := tokens.Refused(ctx, 401, nil, "access-1"); !errors.Is(err, context.Canceled) || asked != 0 {
+		t.Errorf("it was asked for %d times: %v", asked, err)
+	}
+	if got, err := tokens.Token(ctx); got != "access-1" || err != nil {
+		t.Errorf("token %q, %v", got, err)
+	}
+}
+
 // An authorization server that does not answer holds up the logins at no other.
 func TestALoginThatHangsHoldsUpNoOther(t *testing.T) {
 	store := Store(t.TempDir())

@@ -58,6 +58,9 @@ func (t *Tokens) Token(ctx context.Context) (string, error) {
 
 // renew replaces a token that is not taken any more, unless somebody did already. The caller holds mu.
 func (t *Tokens) renew(ctx context.Context, old string) error {
+	if ctx.Err() != nil { // it had to wait for others
+		return context.Cause(ctx)
+	}
 	// There is one token for the old one: it is taken also when nobody waits for it any more.
 	waits := ctx
 	ctx, cancel := context.WithCancel(context.WithoutCancel(waits))
