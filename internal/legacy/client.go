@@ -183,7 +183,9 @@ func (c *Client) repeated(k *call) bool {
 		c.again = append(c.again, k)
 	}
 	repeated := first != nil || c.greeting
-	c.greeting = true
+	if c.open[k.key] == nil { // else it is refused
+		c.greeting = true
+	}
 	c.mu.Unlock()
 	if first != nil {
 		k.deliver(first.WithID(k.id))
