@@ -257,8 +257,12 @@ func (l *Line) cancel(m *wire.Message) (*Pending, *wire.Message) {
 
 // Disconnect says that the process behind out is gone: what was sent to it fails with why, apart from requests of the
 // method that is kept. What a later process has is left alone.
-func (l *Line) Disconnect(out *wire.Writer, why error, keep string) {
+func (l *Line) Disconnect(out *wire.Writer, why error, keep string) { l.Leave(out, why, keep)() }
+
+// Leave is Disconnect, for who holds a lock: the function that it returns fails what was open.
+func (l *Line) Leave(out *wire.Writer, why error, keep string) (fail func()) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.out == out {
 		l.out = nil
 	}
@@ -270,9 +274,10 @@ func (l *Line) Disconnect(out *wire.Writer, why error, keep string) {
 			i++
 		}
 	}
-	l.mu.Unlock()
-	for _, p := range gone {
-		p.Reply(Fail(p.Req, wire.CodeInternal, "rootbound: "+why.Error(), []byte(`{"reason":"server ended"}`)))
+	return func() {
+		for _, p := range gone {
+			p.Reply(Fail(p.Req, wire.CodeInternal, "rootbound: "+why.Error(), []byte(`{"reason":"server ended"}`)))
+		}
 	}
 }
 

@@ -162,6 +162,7 @@ func (s *Server) ours(m *wire.Message, reply func(exchange.Outcome)) *exchange.P
 // withdrawn. What a later process has is left alone.
 func (s *Server) Disconnect(out *wire.Writer, why error) {
 	s.mu.Lock()
+	fail := s.line.Leave(out, why, "") // with mu held, or who holds it could still ask or be asked by a process that is left
 	var withdraw []context.CancelCauseFunc
 	for key, q := range s.asked {
 		if q.out == out {
@@ -173,7 +174,7 @@ func (s *Server) Disconnect(out *wire.Writer, why error) {
 	for _, f := range withdraw {
 		f(why)
 	}
-	s.line.Disconnect(out, why, "")
+	fail()
 }
 
 // Idle is closed when the server has nothing left to answer.

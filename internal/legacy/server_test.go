@@ -2,9 +2,12 @@ package legacy_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rootbound/rootbound/internal/exchange"
@@ -66,4 +69,71 @@ func TestWhichRequestCarriesAQuestion(t *testing.T) {
 			}
 		})
 	}
+}
+
+// greeted is a server whose handshake is complete, and whose next processes are told of it and of a level.
+func greeted(t *testing.T) *legacy.Server {
+	s := legacy.NewServer(legacy.ServerOptions{})
+	ready := make(chan bool)
+	out := wire.NewWriter(io.Discard)
+	s.Connect(out, func() { close(ready) })
+	<-ready
+	for _, m := range []*wire.Message{
+		wire.NewRequest([]byte("0"), "initialize", []byte("{}")), wire.NewNotification("notifications/initialized", nil),
+		wire.NewRequest([]byte("1"), "logging/setLevel", []byte(`{"level":"info"}`)),
+	} {
+		s.Handle(t.Context(), &exchange.Request{Msg: m}, func(exchange.Outcome) {})
+		if m.Kind() == wire.Request {
+			s.Receive(wire.NewResult(m.ID(), []byte("{}")), "")
+		}
+	}
+	s.Disconnect(out, errors.New("the process ended"))
+	return s
+}
+
+// A process that is left as it answers the handshake leaves nothing open that it would have been asked behind that, nor a question that
+// nobody would hear the answer to.
+func TestAProcessThatIsLeftAsItAnswers(t *testing.T) {
+	s := greeted(t)
+	asks := make(chan context.Context, 1)
+	listen := &exchange.Request{Msg: wire.NewRequest([]byte(`"listen"`), exchange.Listen, nil), Caller: heard(asks)}
+	s.Handle(t.Context(), listen, func(exchange.Outcome) {})
+	for range 30_000 {
+		hello, ready := make(chan []byte, 1), make(chan bool)
+		out := wire.NewWriterFunc(func(m *wire.Message) error {
+			if m.Method() == "initialize" {
+				hello <- m.ID()
+			}
+			return nil
+		})
+		s.Connect(out, func() { close(ready) })
+		id := <-hello
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			s.Receive(wire.NewResult(id, []byte("{}")), "")
+			s.Receive(wire.NewRequest([]byte("1"), "ping", nil), "")
+		})
+		wg.Go(func() { s.Disconnect(out, errors.New("it is left")) })
+		wg.Wait()
+		<-ready
+		if n := s.Open(); n != 0 {
+			t.Fatalf("%d requests are open, and there is no process", n)
+		}
+		select {
+		case ctx := <-asks:
+			if ctx.Err() == nil {
+				t.Fatal("a question is open, and there is no process")
+			}
+		default:
+		}
+	}
+}
+
+// heard is a caller that answers nothing, and tells the contexts of what it is asked.
+type heard chan context.Context
+
+func (heard) Notify(*wire.Message) {}
+func (heard) CanAsk(string) bool   { return true }
+func (c heard) Ask(ctx context.Context, _ []exchange.Question, _ func([]exchange.Answer)) {
+	c <- ctx
 }
