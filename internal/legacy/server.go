@@ -120,8 +120,8 @@ func (s *Server) Connect(out *wire.Writer, ready func()) {
 	}
 	var late *time.Timer
 	hello := s.ours(s.initialize, func(o exchange.Outcome) {
+		s.mu.Lock() // behind which late is set: the server may answer as it is being asked
 		late.Stop()
-		s.mu.Lock()
 		if o.Msg == nil || o.Msg.Result() == nil || s.line.Out() != out {
 			s.mu.Unlock()
 			s.line.Report("the server did not take its handshake when it was said again")

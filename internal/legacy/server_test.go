@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -89,6 +90,25 @@ func greeted(t *testing.T) *legacy.Server {
 	}
 	s.Disconnect(out, errors.New("the process ended"))
 	return s
+}
+
+// A server that says at once, and of nothing in particular, that it refuses it may answer the handshake as that is being said.
+func TestAHandshakeThatIsRefusedAsItIsSaidAgain(t *testing.T) {
+	s := greeted(t)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for s.Open() == 0 {
+			runtime.Gosched()
+		}
+		s.Receive(wire.NewError(nil, wire.CodeInternal, "no", nil), "")
+	})
+	ready := make(chan bool)
+	s.Connect(wire.NewWriter(io.Discard), func() { close(ready) })
+	<-ready
+	wg.Wait()
+	if s.Connected() || s.Open() != 0 {
+		t.Errorf("connected %t, %d open", s.Connected(), s.Open())
+	}
 }
 
 // A process that is left as it answers the handshake leaves nothing open that it would have been asked behind that, nor a question that
