@@ -253,6 +253,20 @@ func TestASessionKeepsNothingBehindItsEnd(t *testing.T) {
 	}
 }
 
+// A session whose server is lost before the session is there does not begin.
+func TestASessionThatIsLostAsItIsMade(t *testing.T) {
+	s := serve(t, Options{})
+	made := s.served.opt.Session
+	s.served.opt.Session = func(lost func(error)) (exchange.Handler, func(), error) {
+		lost(errors.New("it has ended"))
+		return made(lost)
+	}
+	r := s.request(t.Context(), "POST", fmt.Sprintf(initialize, "2025-11-25"), nil)
+	if left := s.served.all(); len(left) != 0 || r.StatusCode != 503 {
+		t.Errorf("%d sessions are left, and who began one got %s", len(left), r.Status)
+	}
+}
+
 // Whoever waits for an answer when its session ends gets what there is: the answer, where it was given, and else that there is no such
 // session any more.
 func TestACallWhoseSessionEnds(t *testing.T) {

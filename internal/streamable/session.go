@@ -95,7 +95,18 @@ func (s *Server) open(r *http.Request) (*served, error) {
 	}
 	sess.own = newStream(s, sess, 0)
 	sess.own.begun = true
-	h, end, err := s.opt.Session(func(err error) { s.end(sess, err) })
+	var early error
+	h, end, err := s.opt.Session(func(err error) {
+		s.mu.Lock()
+		begun := sess.edge != nil
+		if !begun {
+			early = err
+		}
+		s.mu.Unlock()
+		if begun {
+			s.end(sess, err)
+		}
+	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opening--
@@ -105,6 +116,9 @@ func (s *Server) open(r *http.Request) (*served, error) {
 	case s.closed:
 		s.ending.Go(end)
 		return nil, errClosing
+	case early != nil:
+		s.ending.Go(end)
+		return nil, early
 	}
 	sess.end = end
 	sess.edge = legacy.NewClient(sess.own, h, sess.of, legacy.Options{Report: s.opt.Report})
