@@ -343,7 +343,8 @@ func (u *Up) listen(st *upSession, acked func(honoured []byte, refused *wire.Mes
 	}
 	if wanted == nil && old == nil {
 		st.mu.Unlock()
-		return // there is nothing to be heard
+		acked(nil, nil) // there is nothing to be heard
+		return
 	}
 	l := &upListener{st: st, id: exchange.NewID()}
 	if old != nil {
