@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"io"
 	"strings"
 	"testing"
 	"time"
@@ -14,19 +13,8 @@ func TestAServerThatLeavesItsOutputOpen(t *testing.T) {
 	p := NewProcess(func() (Command, error) {
 		return Command{Args: []string{"sh", "-c", "sleep 600 & read line; exit 7"}}, nil
 	}, ProcessOptions{Grace: 50 * time.Millisecond})
-	pr, pw := io.Pipe()
-	var out strings.Builder
-	go func() {
-		io.WriteString(pw, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`+"\n")
-		for p.exitState() == nil {
-			time.Sleep(time.Millisecond)
-		}
-		pw.Close()
-	}()
-	if err := ServeStdio(t.Context(), pr, &out, p, StdioOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if exit := p.Close(); exit == nil || exit.Code != 7 || !strings.Contains(out.String(), "exit status 7") {
-		t.Errorf("exit %+v, answer %s", exit, out.String())
+	out := untilAnswered(t, p, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)
+	if exit := p.Close(); exit == nil || exit.Code != 7 || !strings.Contains(out, "exit status 7") {
+		t.Errorf("exit %+v, answer %s", exit, out)
 	}
 }

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -128,19 +129,7 @@ func TestExitCodeOfTheChild(t *testing.T) {
 	for _, code := range []int{0, 3, 77} {
 		args, env := mcptest.Command("exit " + strconv.Itoa(code))
 		p := NewProcess(func() (Command, error) { return Command{Args: args, Env: env}, nil }, ProcessOptions{})
-		var out strings.Builder
-		in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}` + "\n")
-		pr, pw := io.Pipe()
-		go func() {
-			io.Copy(pw, in)
-			for p.exitState() == nil {
-				time.Sleep(time.Millisecond)
-			}
-			pw.Close()
-		}()
-		if err := ServeStdio(t.Context(), pr, &out, p, StdioOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		out := untilAnswered(t, p, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)
 		exit := p.Close()
 		if exit == nil || exit.Code != code {
 			t.Errorf("exit %v, want code %d", exit, code)
@@ -148,16 +137,27 @@ func TestExitCodeOfTheChild(t *testing.T) {
 		var answer struct {
 			Error struct{ Message string }
 		}
-		if err := json.Unmarshal([]byte(out.String()), &answer); err != nil || !strings.Contains(answer.Error.Message, "ended") {
-			t.Errorf("the open request got %q", out.String())
+		if err := json.Unmarshal([]byte(out), &answer); err != nil || !strings.Contains(answer.Error.Message, "ended") {
+			t.Errorf("the open request got %q", out)
 		}
 	}
 }
 
-func (p *Process) exitState() *ExitError {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.exit
+// untilAnswered serves a client that sends one line, and goes when it has its answer: the other era may be tried before, with another child.
+func untilAnswered(t *testing.T, p *Process, line string) (answer string) {
+	t.Helper()
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	go func() {
+		io.WriteString(inW, line+"\n")
+		r := bufio.NewReader(outR)
+		answer, _ = r.ReadString('\n')
+		inW.Close()
+	}()
+	if err := ServeStdio(t.Context(), inR, outW, p, StdioOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return answer
 }
 
 func TestACommandThatCannotBeStartedIsAnErrorWithItsName(t *testing.T) {
