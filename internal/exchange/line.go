@@ -33,6 +33,7 @@ type Line struct {
 
 	mu    sync.Mutex
 	out   *wire.Writer // nil while not connected
+	left  error        // why it is not connected any more
 	list  []*Pending
 	byKey map[string]*Pending
 	tally Tally
@@ -87,9 +88,13 @@ func (l *Line) Send(ctx context.Context, r *Request, reply func(Outcome)) {
 		reply(Cancelled)
 		return
 	case out == nil:
+		text := "rootbound: the server is not running"
+		if l.left != nil {
+			text += ": " + l.left.Error()
+		}
 		l.mu.Unlock()
 		if request {
-			reply(Fail(r, wire.CodeInternal, "rootbound: the server is not running", []byte(`{"reason":"server not started"}`)))
+			reply(Fail(r, wire.CodeInternal, text, []byte(`{"reason":"server not started"}`)))
 		}
 		return
 	}
@@ -263,8 +268,8 @@ func (l *Line) Disconnect(out *wire.Writer, why error, keep string) { l.Leave(ou
 func (l *Line) Leave(out *wire.Writer, why error, keep string) (fail func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.out == out {
-		l.out = nil
+	if l.out == out || l.out == nil {
+		l.out, l.left = nil, why
 	}
 	var gone []*Pending
 	for i := 0; i < len(l.list); {

@@ -68,3 +68,28 @@ func TestASubscriptionIsCancelledWhileItIsMadeAgain(t *testing.T) {
 		}
 	}
 }
+
+// What is asked of a server that has ended is told how it ended, until there is another one.
+func TestARequestBehindTheEndOfAServer(t *testing.T) {
+	s := NewServer(ServerOptions{})
+	ask := func() (got string) {
+		m := wire.NewRequest([]byte("1"), "tools/call", []byte(`{"name":"x"}`))
+		s.Handle(t.Context(), &exchange.Request{Msg: m, Era: exchange.Modern}, func(o exchange.Outcome) { got = string(o.Msg.Bytes()) })
+		return got
+	}
+	out := wire.NewWriter(new(bytes.Buffer))
+	for _, tt := range []struct {
+		then func()
+		want string
+	}{
+		{func() {}, `"message":"rootbound: the server is not running"`},
+		{func() { s.Connect(out); s.Disconnect(out, errors.New("it ended: exit status 7")) }, `"message":"rootbound: the server is not running: it ended: exit status 7"`},
+		{func() { s.Disconnect(out, errors.New("starting it again: no such file")) }, `"message":"rootbound: the server is not running: starting it again: no such file"`},
+		{func() { s.Connect(out) }, ""},
+	} {
+		tt.then()
+		if got := ask(); !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
+			t.Errorf("got %s, want %s", got, tt.want)
+		}
+	}
+}

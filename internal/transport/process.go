@@ -152,6 +152,7 @@ func (p *Process) Restart(ready func()) error {
 	if err != nil {
 		p.link = nil
 		p.exit = &ExitError{Code: 1, State: err.Error(), unstarted: true}
+		p.legacy.Disconnect(old.sink(), err)
 		p.modern.Disconnect(old.sink(), err)
 		go p.hold.open()
 	}
