@@ -91,11 +91,12 @@ func (s *Server) remember(m *wire.Message) {
 		s.initialized = m
 	case "logging/setLevel":
 		s.level = m
-	case "resources/subscribe":
-		s.subscriptions = append(s.subscriptions, m)
-	case "resources/unsubscribe":
+	case "resources/subscribe", "resources/unsubscribe":
 		uri := wire.GetString(m.Params(), "uri")
 		s.subscriptions = slices.DeleteFunc(s.subscriptions, func(m *wire.Message) bool { return wire.GetString(m.Params(), "uri") == uri })
+		if m.Method() == "resources/subscribe" {
+			s.subscriptions = append(s.subscriptions, m)
+		}
 	}
 }
 

@@ -147,7 +147,9 @@ func (p *server) Handle(ctx context.Context, r *exchange.Request, reply func(exc
 			p.mu.Lock()
 			c := p.link
 			p.mu.Unlock()
-			p.greetAgain(c)
+			if c != nil { // else it was closed meanwhile
+				p.greetAgain(c)
+			}
 		}
 	}
 	p.hold.pass(func() { p.deliver(ctx, r, reply) })
