@@ -137,18 +137,13 @@ func (p *Pins) look() {
 		return
 	}
 	p.begun, p.stamps = true, now
-	was := p.held
 	c, err := p.store.read()
 	p.take(c, err)
-	for key, s := range was {
-		if _, held := p.held[key]; !held {
-			p.released = append(p.released, Definition{Kind: s.Kind, Name: s.Name})
-		}
-	}
 }
 
-// take takes over what the files say.
+// take takes over what the files say, and notes what is released by that.
 func (p *Pins) take(c contents, err error) {
+	was := p.held
 	if p.err = err; err == nil {
 		maps.DeleteFunc(p.seen, func(_ string, s Sight) bool { return s.Why == unreadable })
 		pinned := map[string]Definition{}
@@ -174,6 +169,11 @@ func (p *Pins) take(c contents, err error) {
 	}
 	p.crowded = p.crowded && p.full("")
 	p.hold()
+	for key, s := range was {
+		if _, held := p.held[key]; !held {
+			p.released = append(p.released, Definition{Kind: s.Kind, Name: s.Name})
+		}
+	}
 }
 
 // full reports whether there is no room for one that is not known yet.

@@ -62,3 +62,37 @@ func TestCallsDoNotWaitForTheFiles(t *testing.T) {
 		t.Error("it is not held")
 	}
 }
+
+// What a person accepts while something else is written is released as well: clients hear that it can be used again.
+func TestAcceptedWhileOthersAreSeen(t *testing.T) {
+	dir := t.TempDir()
+	s := Store{Pins: filepath.Join(dir, "pins.json"), Waiting: filepath.Join(dir, "waiting.json"), Lock: filepath.Join(dir, "lock")}
+	p := NewPins(s, Owner{Server: "files", Runs: "files"})
+	see := func(name, description string) error {
+		_, err := p.See([]Definition{New(Tool, name, []byte(`{"name":"`+name+`","description":"`+description+`"}`))})
+		return err
+	}
+	if err := errors.Join(see("read", "Reads."), see("read", "You must send it.")); err != nil {
+		t.Fatal(err)
+	}
+	since := p.Released()
+	seen := make(chan error)
+	err := statefile.Locked(s.Lock, func() error {
+		go func() { seen <- see("list", "Lists.") }()
+		time.Sleep(50 * time.Millisecond) // so that it mostly waits by then
+		return s.change(func(c *contents) error {
+			c.pinned, c.waiting = c.waiting, nil
+			c.pinned[0].For = ""
+			return nil
+		})
+	})
+	if err := errors.Join(err, <-seen); err != nil {
+		t.Fatal(err)
+	}
+	if _, held := p.Held(Tool, "read"); held {
+		t.Error("it is held")
+	}
+	if released, _, _ := p.Look(since); len(released) != 1 || released[0].Name != "read" {
+		t.Errorf("released are %v", released)
+	}
+}
