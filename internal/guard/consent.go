@@ -18,8 +18,10 @@ func (g *Guard) consent() {
 	if g.opt.Consent == nil {
 		return
 	}
+	g.consenting.Lock() // or what was said before would be in force last
 	paths, changed, err := g.opt.Consent.Changed()
 	if !changed {
+		g.consenting.Unlock()
 		return
 	}
 	var dirs []roots.Dir
@@ -39,12 +41,17 @@ func (g *Guard) consent() {
 	g.consented, g.damaged = set, fault
 	all := g.all()
 	g.mu.Unlock()
+	g.consenting.Unlock()
 	if fault != "" && !told {
 		g.opt.Warn(fault)
 		g.note(&calllog.Record{Kind: calllog.Note, Code: codeConsent, Reason: fault})
 	}
 	for _, s := range all {
-		s.event(func(t *roots.Tracker) roots.Step { return t.Consent(set) })
+		s.event(func(t *roots.Tracker) roots.Step { // to say it to the one before may have taken until there is something newer
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			return t.Consent(g.consented)
+		})
 		if g.opt.Share && !same {
 			s.announce(s.state().Set)
 		}

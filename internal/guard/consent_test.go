@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rootbound/rootbound/internal/consent"
@@ -88,5 +89,64 @@ func TestAClientWithoutASessionHearsOfConsent(t *testing.T) {
 		Caller: caller{roots: []byte(`{"roots":[{"uri":` + string(wire.Quote(roots.FileURI(dir))) + `}]}`)}}
 	if got := string(exchange.Do(t.Context(), h, r).Msg.Bytes()); !strings.Contains(got, "rootbound roots allow files") {
 		t.Errorf("the model reads %s", got)
+	}
+}
+
+// To tell the server that a consent was taken back may take until it is given again. What holds in the other sessions then is what was
+// said last.
+func TestAConsentThatIsGivenAgainMeanwhile(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, goOn := make(chan struct{}), make(chan struct{})
+	var block atomic.Bool
+	s := exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		if r.Msg.Method() == "notifications/roots/list_changed" && block.Swap(false) {
+			close(told)
+			<-goOn
+		}
+		echo(ctx, r, reply)
+	})
+	file := consent.File(filepath.Join(t.TempDir(), "consents.jsonl"))
+	if err := file.Allow(server, dir); err != nil {
+		t.Fatal(err)
+	}
+	g := guard.New(guard.Options{Server: server.Name, ClientRoots: roots.Accept, Consent: file.Watch(server)})
+	h := g.Wrap(s)
+	client := caller{roots: []byte(`{"roots":[{"uri":` + string(wire.Quote(roots.FileURI(dir))) + `}]}`)}
+	read := wire.NewRequest([]byte("1"), "tools/call", []byte(`{"name":"read","arguments":{"path":`+string(wire.Quote(filepath.Join(dir, "x")))+`}}`))
+	refused := func(s *exchange.Session) bool {
+		return strings.Contains(string(exchange.Do(t.Context(), h, &exchange.Request{Msg: read, Session: s, Caller: client}).Msg.Bytes()), "Refused")
+	}
+	sessions := []*exchange.Session{exchange.NewSession(t.Context()), exchange.NewSession(t.Context())}
+	for _, s := range sessions {
+		s.SetClient(exchange.Client{Capabilities: []byte(`{"roots":{"listChanged":true}}`)})
+		drive(t, t.Context(), h, s, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{"roots":{"listChanged":true}}}}`)
+		h.Handle(t.Context(), &exchange.Request{Msg: wire.NewNotification("notifications/initialized", nil), Session: s}, nil)
+		if refused(s) {
+			t.Fatal("what somebody consented to is refused")
+		}
+	}
+	if err := file.Forget(server, dir); err != nil {
+		t.Fatal(err)
+	}
+	block.Store(true)
+	forgotten := make(chan struct{})
+	go func() {
+		defer close(forgotten)
+		g.Look()
+	}()
+	<-told
+	if err := file.Allow(server, dir); err != nil {
+		t.Fatal(err)
+	}
+	g.Look()
+	close(goOn)
+	<-forgotten
+	for i, s := range sessions {
+		if refused(s) {
+			t.Errorf("session %d does not have what somebody consented to", i+1)
+		}
 	}
 }

@@ -110,6 +110,7 @@ type Guard struct {
 	consented  roots.Set
 	started    *roots.Set // what the server was started with; nil before
 	restarting sync.Mutex // held while it is started again
+	consenting sync.Mutex // held while it is found out what was consented to
 	listeners  []*listener
 	unshared   map[string]bool // directories of which it was said that they wait for consent to be told
 	told       map[string]int  // how often something was found in answers, by what is told of it
