@@ -181,6 +181,7 @@ type asking struct {
 	withdraw context.CancelCauseFunc // takes the question back from the client; nil while it has none
 	back     chan struct{}           // closed when it was answered or taken back
 	answer   *approval.Answer        // a yes that waits for the retry
+	closed   bool                    // the desk's question has ended, and the client is not asked any more
 	done     bool
 }
 
@@ -264,7 +265,7 @@ func (a *asking) asked(w *approval.Waiting) {
 	}
 	ctx, withdraw := context.WithCancelCause(a.ctx)
 	a.mu.Lock()
-	if a.done {
+	if a.closed || a.done { // or what a stateless client has back would go on without its retry
 		a.mu.Unlock()
 		withdraw(errOver)
 		return
@@ -338,6 +339,7 @@ func (a *asking) ended(answer approval.Answer) {
 		a.mu.Unlock()
 		return
 	}
+	a.closed = true
 	a.mu.Unlock()
 	go a.finish(answer)
 }

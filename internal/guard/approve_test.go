@@ -252,6 +252,50 @@ func TestAYesToAClientThatIsGone(t *testing.T) {
 	}
 }
 
+// moments is a context that tells of each who wants to know of its end, which does not come.
+type moments struct {
+	context.Context
+	done chan struct{}
+	tell func()
+}
+
+func (m moments) Done() <-chan struct{} { return m.done }
+
+func (m moments) AfterFunc(func()) (stop func() bool) {
+	m.tell()
+	return func() bool { return true }
+}
+
+// A question may be answered elsewhere before its client is asked. Then a stateless client does not get the call back: what it has
+// back does not run without its retry.
+func TestAYesBeforeTheClientIsAsked(t *testing.T) {
+	a := newAsked(t, policy.Never, nil)
+	c := away{asked: make(chan struct{})}
+	m := wire.NewRequest([]byte("1"), "tools/call", []byte(`{"name":"write_file","arguments":{"path":"`+a.dir+`/f"}}`))
+	waits := 0
+	ctx := moments{t.Context(), make(chan struct{}), func() {
+		if s, _ := a.desk.State(); len(s.Questions) == 0 {
+			return
+		}
+		if waits++; waits == 2 { // the desk waits for it, and now who asks the client
+			a.answer(yes)
+		}
+	}}
+	ended := make(chan exchange.Outcome, 1)
+	r := &exchange.Request{Msg: m, Era: exchange.Modern, Session: exchange.NewSession(t.Context()), Caller: c}
+	a.guard.Wrap(a.server).Handle(ctx, r, func(o exchange.Outcome) { ended <- o })
+	select {
+	case o := <-ended:
+		if o.Msg == nil || a.runs() != 1 {
+			t.Errorf("it ended with %+v, and ran %d times", o, a.runs())
+		}
+	case <-c.asked:
+		t.Error("the client has the call back")
+	case <-time.After(mcptest.Patience):
+		t.Error("it did not end")
+	}
+}
+
 func TestACancelledCallIsNotAskedAbout(t *testing.T) {
 	a := newAsked(t, policy.Never, nil)
 	c := a.connect(exchange.Legacy, canAsk)
