@@ -29,7 +29,7 @@ func (g *Guard) changed(r *exchange.Request, args []byte) (*subject, error) {
 		return nil, fmt.Errorf("reading the arguments: %w", err)
 	}
 	c := r.With(r.Msg.WithParams(wire.SetMember(r.Msg.Params(), args, "arguments")))
-	c.Trail = exchange.NewTrail(r.Trail.ID, r.Trail.Begun)
+	c.Trail = exchange.NewTrail(r.Trail.ID, g.opt.Now()) // that of r begins anew when r goes on
 	c = g.fillDefaults(c)
 	args, _ = wire.Get(c.Msg.Params(), "arguments")
 	if t, listed := g.listed(wire.GetString(c.Msg.Params(), "name")); listed && t.schema != nil {

@@ -6,7 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/rootbound/rootbound/internal/approval"
 	"github.com/rootbound/rootbound/internal/calllog"
@@ -194,4 +197,37 @@ func TestNotEveryCallCanBeChanged(t *testing.T) {
 	}
 	a.answer(approval.Reply{})
 	c.done()
+}
+
+// What a call would be with other arguments is looked at in any moment, also when it goes on.
+func TestArgumentsAreLookedAtWhenTheCallGoesOn(t *testing.T) {
+	var slow atomic.Bool
+	a := newAsked(t, policy.Never, func(o *guard.Options) {
+		o.Now = func() time.Time {
+			now := time.Now()
+			if slow.Load() {
+				time.Sleep(50 * time.Millisecond) // so that it mostly goes on while it is looked at
+			}
+			return now
+		}
+	})
+	c := a.connect(exchange.Legacy, "{}")
+	c.call("write_file", `{"path":"`+a.dir+`/f","content":"one"}`)
+	q := a.waits()
+	args := []byte(`{"path":"` + a.dir + `/f","content":"` + strings.Repeat("x", 1<<20) + `"}`)
+	begun := make(chan struct{})
+	var looks sync.WaitGroup
+	for range 4 {
+		looks.Go(func() {
+			begun <- struct{}{}
+			a.desk.Question(q.ID, args) // which may be answered by then
+		})
+		<-begun
+	}
+	slow.Store(true)
+	a.answer(yes)
+	if got := c.done(); got != "done" {
+		t.Errorf("the answer is %q", got)
+	}
+	looks.Wait()
 }
