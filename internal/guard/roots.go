@@ -83,8 +83,13 @@ func (g *Guard) rootsStage(next exchange.Handler) exchange.Handler {
 		case method == "notifications/initialized":
 			s.mu.Lock()
 			s.greeted, s.template = true, r
+			set := s.tracker.State().Set
+			stale := s.stale(set) // what holds may have changed since it was started, when it could not be told of it
 			s.mu.Unlock()
 			next.Handle(ctx, r, reply)
+			if stale {
+				s.announce(set)
+			}
 		case method == "notifications/roots/list_changed":
 			s.listChanged()
 		case r.Msg.Kind() != wire.Request:

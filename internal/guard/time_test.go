@@ -192,6 +192,39 @@ func TestConfigureTakesEffect(t *testing.T) {
 	}
 }
 
+// A server whose command line was filled with other roots than hold by the end of its handshake is started again.
+func TestConfigureDuringTheHandshake(t *testing.T) {
+	_, setA := resolved(t)
+	_, setB := resolved(t)
+	for _, changes := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			started := 0
+			var g *guard.Guard
+			start := func() {
+				started++
+				g.Starting()
+			}
+			g = guard.New(guard.Options{Server: "s", Configured: setA, Restart: func(ready func()) error {
+				start()
+				ready()
+				return nil
+			}})
+			h := g.Wrap(echo)
+			s := exchange.NewSession(t.Context())
+			s.SetClient(exchange.Client{Capabilities: []byte("{}")})
+			start()
+			drive(t, t.Context(), h, s, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{}}}`)
+			if changes {
+				g.Configure(setB)
+			}
+			h.Handle(t.Context(), &exchange.Request{Msg: wire.NewNotification("notifications/initialized", nil), Session: s}, nil)
+			if synctest.Wait(); started > 1 != changes {
+				t.Errorf("it was started %d times, where its roots changed: %v", started, changes)
+			}
+		})
+	}
+}
+
 // A list of roots that cannot be logged is not told: -32603, with the reason.
 func TestRootsThatCannotBeLoggedAreNotTold(t *testing.T) {
 	_, set := resolved(t)
