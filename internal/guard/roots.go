@@ -414,9 +414,14 @@ func (s *session) announce(after roots.Set) {
 	if !s.g.contained { // ours goes by what holds for each request, and never fetches the list
 		s.g.note(&calllog.Record{Kind: calllog.ListChanged, Session: s.id(), Method: "notifications/roots/list_changed", From: calllog.Guard, To: calllog.Server})
 	}
-	changed := exchange.Own(template, "notifications/roots/list_changed", nil)
-	changed.Roots = after
-	s.next.Handle(context.Background(), changed, func(exchange.Outcome) {})
+	for told := false; !told; {
+		changed := exchange.Own(template, "notifications/roots/list_changed", nil)
+		changed.Roots = after
+		s.next.Handle(context.Background(), changed, func(exchange.Outcome) {})
+		// Who told of a later change may have been faster, and ours goes by what it hears last.
+		now := s.state().Set
+		told, after = !s.g.contained || now.Equal(after), now
+	}
 	if wait {
 		time.AfterFunc(settleLimit, func() { s.late(w) })
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -189,6 +190,44 @@ func TestConfigureTakesEffect(t *testing.T) {
 	}
 	if !refused(a) || refused(b) {
 		t.Error("after: a is not refused, or b is")
+	}
+}
+
+// What a server of ours hears last is what holds, also when it hears of one change only after the next.
+func TestConfigureIsHeardLate(t *testing.T) {
+	_, setA := resolved(t)
+	_, setB := resolved(t)
+	var last atomic.Pointer[roots.Set]
+	var block atomic.Bool
+	late, goOn := make(chan struct{}), make(chan struct{})
+	server := exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		if r.Msg.Method() == "notifications/roots/list_changed" {
+			if block.Swap(false) {
+				close(late)
+				<-goOn
+			}
+			last.Store(&r.Roots)
+		}
+		echo(ctx, r, reply)
+	})
+	g := guard.New(guard.Options{Server: "s", Configured: setA})
+	h := g.WrapContained(server)
+	s := exchange.NewSession(t.Context())
+	s.SetClient(exchange.Client{Capabilities: []byte("{}")})
+	drive(t, t.Context(), h, s, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{}}}`)
+	h.Handle(t.Context(), &exchange.Request{Msg: wire.NewNotification("notifications/initialized", nil), Session: s}, nil)
+	block.Store(true)
+	configured := make(chan struct{})
+	go func() {
+		defer close(configured)
+		g.Configure(setB)
+	}()
+	<-late
+	g.Configure(setA)
+	close(goOn)
+	<-configured
+	if got := last.Load(); !got.Equal(setA) {
+		t.Errorf("it goes by %v, and what holds is %v", got, setA)
 	}
 }
 
