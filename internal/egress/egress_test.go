@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -343,23 +344,53 @@ func TestEnviron(t *testing.T) {
 	}
 }
 
+// deadlined is a connection whose time is over when the test says so, if it had an end then.
+type deadlined struct {
+	net.Conn
+	mu  sync.Mutex
+	end time.Time
+}
+
+func (d *deadlined) SetDeadline(end time.Time) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.end = end
+	return d.Conn.SetDeadline(time.Time{})
+}
+
+func (d *deadlined) late() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.end.IsZero() {
+		d.Conn.SetDeadline(d.end.AddDate(-1, 0, 0))
+	}
+}
+
 // A refusal that takes longer than a request may take is told all the same.
 func TestALateRefusal(t *testing.T) {
 	hosts, err := ParseHosts([]string{"slow.test:443"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := start(&Proxy{hosts: map[Host]bool{}, report: func(Attempt) {}, head: 100 * time.Millisecond}, hosts)
+	p, err := Listen(hosts, func(Attempt) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
+	c, of := net.Pipe()
+	d := &deadlined{Conn: of}
 	p.lookup = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		time.Sleep(3 * p.head)
+		d.late()
 		return nil, errors.New("no names here")
 	}}
-	if status, rest := ask(t, p, connect("slow.test:443"), ""); status != "403 Forbidden" || !strings.Contains(rest, "slow.test") {
-		t.Errorf("got %q, %q", status, rest)
+	go p.serve(d)
+	auth := base64.StdEncoding.EncodeToString([]byte(user + ":" + p.token))
+	if _, err := io.WriteString(c, strings.ReplaceAll(connect("slow.test:443"), "TOKEN", auth)); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(c)
+	if text := string(answer); err != nil || !strings.HasPrefix(text, "HTTP/1.1 403 Forbidden\r\n") || !strings.Contains(text, "slow.test") {
+		t.Errorf("got %q, error %v", text, err)
 	}
 }
 
@@ -375,14 +406,16 @@ func (f *full) Accept() (net.Conn, error) {
 }
 
 func TestNoDescriptorsAreLeft(t *testing.T) {
-	f := &full{}
-	p := &Proxy{listener: f}
-	p.ctx, p.stop = context.WithCancel(t.Context())
-	p.open.Go(p.accept)
-	time.Sleep(5 * retryAfter)
-	p.stop()
-	p.open.Wait()
-	if n := f.tries.Load(); n < 2 || n > 10 {
-		t.Errorf("it was tried %d times in %v", n, 5*retryAfter)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f := &full{}
+		p := &Proxy{listener: f}
+		p.ctx, p.stop = context.WithCancel(t.Context())
+		p.open.Go(p.accept)
+		time.Sleep(5*retryAfter - 1)
+		p.stop()
+		p.open.Wait()
+		if n := f.tries.Load(); n != 5 {
+			t.Errorf("it was tried %d times in %v", n, 5*retryAfter)
+		}
+	})
 }

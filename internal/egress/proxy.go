@@ -2,7 +2,6 @@ package egress
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -37,7 +36,6 @@ type Proxy struct {
 	// public judges the addresses that names lead to; lookup is where names are looked up.
 	public func(netip.Addr) bool
 	lookup *net.Resolver
-	head   time.Duration // until a request has come whole
 
 	ctx  context.Context
 	stop context.CancelFunc
@@ -46,7 +44,7 @@ type Proxy struct {
 }
 
 const (
-	headTime   = 10 * time.Second
+	headTime   = 10 * time.Second // until a request has come whole
 	dialTime   = 15 * time.Second
 	answerTime = 5 * time.Second       // until a program has taken a refusal
 	retryAfter = 50 * time.Millisecond // when no connection can be taken
@@ -71,7 +69,7 @@ func start(p *Proxy, hosts []Host) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening for the server's connections: %w", err)
 	}
-	p.listener, p.token, p.public, p.lookup, p.head = l, rand.Text(), public, net.DefaultResolver, cmp.Or(p.head, headTime)
+	p.listener, p.token, p.public, p.lookup = l, rand.Text(), public, net.DefaultResolver
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	p.free = make(chan struct{}, maxTunnels)
 	for _, h := range hosts {
@@ -135,7 +133,7 @@ type refusal struct {
 func (p *Proxy) serve(c net.Conn) {
 	defer c.Close()
 	defer context.AfterFunc(p.ctx, func() { c.Close() })()
-	c.SetDeadline(time.Now().Add(p.head))
+	c.SetDeadline(time.Now().Add(headTime))
 	in := bufio.NewReader(io.LimitReader(c, headBytes))
 	asked, no := p.read(in)
 	if no != nil {
