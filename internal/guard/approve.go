@@ -240,13 +240,6 @@ func (g *Guard) ask(ctx context.Context, r *exchange.Request, c policy.Call, d p
 		return
 	}
 	a.wait = g.wait(ctx, r)
-	if o.Terminal {
-		where := "`rootbound approve` in a terminal"
-		if a.elicits {
-			where += ", or in the client"
-		}
-		g.opt.Warn(fmt.Sprintf("%s (call %s) waits for you, %v at most: %s; `rootbound why %[2]s` says why", method(r), trailID(r), o.Desk.Wait(), where))
-	}
 	key := a.digest + a.there() + a.use.Session
 	if a.elicits && r.Era == exchange.Modern { // its client has it back, and may never come again: who sends the same is not to wait for that
 		key += trailID(r)
@@ -257,6 +250,13 @@ func (g *Guard) ask(ctx context.Context, r *exchange.Request, c policy.Call, d p
 
 // asked is called when it is this call that a person is asked about.
 func (a *asking) asked(w *approval.Waiting) {
+	if a.g.opt.Approval.Terminal { // which is told now, when the question is there
+		where := "`rootbound approve` in a terminal"
+		if a.elicits {
+			where += ", or in the client"
+		}
+		a.g.opt.Warn(fmt.Sprintf("%s (call %s) waits for you, %v at most: %s; `rootbound why %[2]s` says why", method(a.r), trailID(a.r), a.g.opt.Approval.Desk.Wait(), where))
+	}
 	if p := a.pending(); p > 0 && !(a.elicits && a.r.Era == exchange.Modern) {
 		time.AfterFunc(p, func() { a.later(w) })
 	}

@@ -296,6 +296,29 @@ func TestAYesBeforeTheClientIsAsked(t *testing.T) {
 	}
 }
 
+// Who reads that a call waits can answer it.
+func TestACallWaitsWhenThatIsTold(t *testing.T) {
+	told := make(chan int, 1)
+	var a *asked
+	a = newAsked(t, policy.Never, func(o *guard.Options) {
+		o.Warn = func(text string) {
+			if strings.Contains(text, "waits for you") {
+				s, _ := a.desk.State()
+				told <- len(s.Questions)
+			}
+		}
+	})
+	c := a.connect(exchange.Legacy, "{}")
+	c.call("write_file", `{}`)
+	if n := <-told; n != 1 {
+		t.Errorf("it is told while %d questions wait", n)
+	}
+	a.answer(yes)
+	if got := c.done(); got != "done" {
+		t.Errorf("the answer is %q", got)
+	}
+}
+
 func TestACancelledCallIsNotAskedAbout(t *testing.T) {
 	a := newAsked(t, policy.Never, nil)
 	c := a.connect(exchange.Legacy, canAsk)

@@ -80,8 +80,17 @@ func newAsked(t *testing.T, remember policy.Remember, change func(*guard.Options
 		{At: "rules:2", Tool: "never", Verdict: policy.Deny, Reason: "it is never to be called"},
 		{At: "rules:4", Tool: "write_file", Args: []policy.Arg{{Name: "path", Predicate: policy.Predicate{PathGlob: []policy.PathGlob{secret}}}}, Verdict: policy.Ask},
 	}, Defaults: [][]*policy.Rule{{{At: "rules:3", Verdict: policy.Ask, Remember: remember}}}})
+	var telling sync.Mutex
+	over := false
+	warn := func(text string) { // by whoever still asks, when the call has ended
+		telling.Lock()
+		defer telling.Unlock()
+		if !over {
+			t.Log(text)
+		}
+	}
 	o := guard.Options{
-		Server: "files", Configured: roots.NewSet(root), Log: log, Warn: func(text string) { t.Log(text) },
+		Server: "files", Configured: roots.NewSet(root), Log: log, Warn: warn,
 		Policy:   guard.Policy{Rules: rules, Ask: policy.AskAlways, Operator: effects},
 		Approval: guard.Approval{Desk: a.desk, Terminal: true, Grants: a.grants, Runs: "npm:files", Run: "run"},
 	}
@@ -95,6 +104,9 @@ func newAsked(t *testing.T, remember policy.Remember, change func(*guard.Options
 			f()
 		}
 		log.Close(0, "")
+		telling.Lock()
+		over = true
+		telling.Unlock()
 		reports, err := calllog.VerifyDir(a.logDir)
 		if err != nil || len(reports) != 1 || reports[0].Damage != nil {
 			t.Errorf("the log does not hold: %v %+v", err, reports)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -142,9 +143,14 @@ func TestADeleteIsNeverRemembered(t *testing.T) {
 
 // A yes that cannot be kept is good for the call that it was said to.
 func TestAYesThatCannotBeKept(t *testing.T) {
+	var mu sync.Mutex
 	var warned []string
 	a := newAsked(t, policy.ForTool, func(o *guard.Options) {
-		o.Warn = func(text string) { warned = append(warned, text) }
+		o.Warn = func(text string) {
+			mu.Lock()
+			defer mu.Unlock()
+			warned = append(warned, text)
+		}
 		o.Approval.Grants = approval.NewGrants(approval.Store{Path: "/dev/null/grants.json", Lock: "/dev/null/lock"})
 	})
 	c := a.connect(exchange.Legacy, `{}`)
@@ -155,7 +161,10 @@ func TestAYesThatCannotBeKept(t *testing.T) {
 	}
 	c.call("write_file", `{}`)
 	a.answer(approval.Reply{})
-	if got := c.done(); !strings.Contains(got, "said no") || !strings.Contains(strings.Join(warned, "\n"), "is good for this call alone") {
+	got := c.done()
+	mu.Lock()
+	defer mu.Unlock()
+	if !strings.Contains(got, "said no") || !strings.Contains(strings.Join(warned, "\n"), "is good for this call alone") {
 		t.Errorf("%q, after %q", got, warned)
 	}
 }
