@@ -232,6 +232,9 @@ func (c *conn) close() {
 func (x *Index) rebuild(why error) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.closed { // by a search that goes on, and nobody would close what it opens
+		return os.ErrClosed
+	}
 	for _, c := range x.idle {
 		c.close()
 	}

@@ -2,6 +2,7 @@ package logindex
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -248,6 +249,18 @@ func TestChanges(t *testing.T) {
 	}
 	if len(f.notes) > 0 {
 		t.Errorf("the index said %q", f.notes)
+	}
+}
+
+// A search that finds damage when the index was closed meanwhile leaves what is there, and opens nothing.
+func TestDamageBehindTheEnd(t *testing.T) {
+	f := newFixture(t)
+	err := f.x.read(t.Context(), func(*database) error {
+		f.x.Close()
+		return errVersion
+	})
+	if !errors.Is(err, os.ErrClosed) || len(f.x.idle) != 0 || f.x.timesBuilt() != 0 {
+		t.Errorf("error %v, %d connections are open, and it was built anew %d times", err, len(f.x.idle), f.x.timesBuilt())
 	}
 }
 
