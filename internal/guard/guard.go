@@ -239,8 +239,7 @@ func (g *Guard) effective() roots.Set {
 // Again reports whether a subscription of the client still is to what holds now, so that it may be made again with a server
 // that was started again. One that is not is told and logged.
 func (g *Guard) Again(m *wire.Message) bool {
-	args, err := pathargs.Find(m.Method(), m.Params(), g.catalog, g.rules.Load().paths)
-	if err == nil && len(g.judgeArgs(args, g.effective()).Refused()) == 0 {
+	if g.inside(m.Method(), m.Params(), g.effective()) {
 		return true
 	}
 	uri := wire.GetString(m.Params(), "uri")
@@ -251,6 +250,12 @@ func (g *Guard) Again(m *wire.Message) bool {
 	g.opt.Warn(text)
 	g.note(&calllog.Record{Kind: calllog.Note, Code: calllog.CodeOutside, Method: m.Method(), Reason: text})
 	return false
+}
+
+// inside reports whether what the params of a request of a method name lies in a set.
+func (g *Guard) inside(method string, params []byte, set roots.Set) bool {
+	args, err := pathargs.Find(method, params, g.catalog, g.rules.Load().paths)
+	return err == nil && len(g.judgeArgs(args, set).Refused()) == 0
 }
 
 // all are the sessions, the oldest first. The caller holds mu.

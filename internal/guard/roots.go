@@ -646,7 +646,22 @@ func questionID(q exchange.Question) string {
 	return "server " + q.Key
 }
 
-// rootsCaller is a client whose questions for roots are answered here, whatever it declared.
+// holds is what holds for the client now, also where nothing connects its requests and the session is of one only.
+func (s *session) holds() roots.Set {
+	s.g.mu.Lock()
+	configured, consented, kept := s.g.configured, s.g.consented, s.n > 0
+	s.g.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !kept {
+		s.tracker.Configure(configured)
+		s.tracker.Consent(consented)
+	}
+	return s.tracker.State().Set
+}
+
+// rootsCaller is a client whose questions for roots are answered here, whatever it declared, and which hears of changes inside of
+// them only.
 type rootsCaller struct {
 	exchange.Caller
 	s *session
@@ -654,6 +669,23 @@ type rootsCaller struct {
 
 func (c *rootsCaller) CanAsk(method string) bool {
 	return method == "roots/list" || c.Caller.CanAsk(method)
+}
+
+// Notify passes on what the server tells, but for the change of a resource that lies outside now: what held when it was subscribed to may
+// have been more.
+func (c *rootsCaller) Notify(m *wire.Message) {
+	if m.Method() != "notifications/resources/updated" {
+		c.Caller.Notify(m)
+		return
+	}
+	exchange.InOrder(func() { // a disk may be slow
+		g := c.s.g
+		if g.inside("resources/subscribe", m.Params(), c.s.holds()) {
+			c.Caller.Notify(m)
+			return
+		}
+		g.noteOnce(calllog.CodeOutside, fmt.Sprintf("a change of %.200q is not told: it is outside the roots now", wire.GetString(m.Params(), "uri")))
+	})
 }
 
 func (c *rootsCaller) Ask(ctx context.Context, qs []exchange.Question, answer func([]exchange.Answer)) {

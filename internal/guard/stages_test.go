@@ -2,10 +2,12 @@ package guard_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -330,5 +332,59 @@ func TestOwnFiles(t *testing.T) {
 		if refused := strings.Contains(got, "a file that decides what this server may do"); refused != tt.refused || refused == strings.Contains(got, "done") {
 			t.Errorf("%s %s: %s", tt.tool, tt.path, got)
 		}
+	}
+}
+
+// hears is a client whose notifications are kept.
+type hears struct {
+	caller
+	got *[]string
+}
+
+func (h hears) Notify(m *wire.Message) { *h.got = append(*h.got, wire.GetString(m.Params(), "uri")) }
+
+// A change of what is followed is told by the roots that hold when it comes, also where nothing connects the requests of a client and so
+// nothing of it hears that they are others.
+func TestAChangeOutsideIsNotTold(t *testing.T) {
+	var dirs []roots.Dir
+	for range 2 {
+		d, err := roots.Resolve(t.TempDir(), roots.ResolveOptions{Access: roots.ReadWrite})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dirs = append(dirs, d)
+	}
+	uris := []string{roots.FileURI(filepath.Join(dirs[0].Path, "f.txt")), roots.FileURI(filepath.Join(dirs[1].Path, "f.txt"))}
+	for name, session := range map[string]*exchange.Session{"without a session": nil, "of a session": exchange.NewSession(t.Context())} {
+		t.Run(name, func(t *testing.T) {
+			var client exchange.Caller
+			g := guard.New(guard.Options{Server: "files", Configured: roots.NewSet(dirs...)})
+			h := g.Wrap(exchange.HandlerFunc(func(_ context.Context, r *exchange.Request, _ func(exchange.Outcome)) { client = r.Caller }))
+			var got []string
+			list, err := json.Marshal(uris)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.Handle(t.Context(), &exchange.Request{
+				Msg: wire.NewRequest([]byte("1"), exchange.Listen, []byte(`{"notifications":{"resourceSubscriptions":`+string(list)+`},"_meta":{}}`)),
+				Era: exchange.Modern, Session: session, Caller: hears{got: &got},
+			}, func(o exchange.Outcome) { t.Errorf("it was answered %v", o.Msg) })
+			tell := func() (told []string) {
+				got = nil
+				for _, uri := range uris {
+					client.Notify(wire.NewNotification("notifications/resources/updated", append(wire.AppendQuote([]byte(`{"uri":`), uri), '}')))
+				}
+				return got
+			}
+			for _, tt := range []struct {
+				set  roots.Set
+				told []string
+			}{{roots.NewSet(dirs...), uris}, {roots.NewSet(dirs[1]), uris[1:]}, {roots.NewSet(dirs...), uris}} {
+				g.Configure(tt.set)
+				if told := tell(); !slices.Equal(told, tt.told) {
+					t.Errorf("with %v it was told of %q, want %q", tt.set, told, tt.told)
+				}
+			}
+		})
 	}
 }
