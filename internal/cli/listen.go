@@ -291,7 +291,9 @@ func (p *posts) set(rules pathargs.Rules, defaults map[string]map[string]string,
 		g.SetPolicy(policy)
 		g.Configure(configured)
 	}
+	var all sync.WaitGroup
 	for one := range p.stops {
-		p.now(one.guard)
+		all.Go(func() { p.now(one.guard) }) // a server that does not read what changed holds up its own guard for a moment
 	}
+	all.Wait()
 }

@@ -39,7 +39,7 @@ func Work(f func(ctx context.Context, r *Request) Outcome) Handler {
 // InOrder runs f, which passes on an answer of the server and may wait for a disk before it does, where that answer was read.
 // It returns when f does, so that what the server says next does not overtake the answer: the word that a list has changed is
 // not to come before the list as it was. A disk that does not answer holds nothing else up, though: after a second it returns
-// all the same.
+// all the same. So it does for what is told to a peer that does not read.
 func InOrder(f func()) {
 	done := make(chan struct{})
 	go func() {

@@ -46,13 +46,13 @@ func (g *Guard) consent() {
 		g.opt.Warn(fault)
 		g.note(&calllog.Record{Kind: calllog.Note, Code: codeConsent, Reason: fault})
 	}
-	for _, s := range all {
-		s.event(func(t *roots.Tracker) roots.Step { // to say it to the one before may have taken until there is something newer
-			g.mu.Lock()
-			defer g.mu.Unlock()
-			return t.Consent(g.consented)
-		})
-		if g.opt.Share && !same {
+	events(all, func(t *roots.Tracker) roots.Step { // somebody else may have read something newer meanwhile
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return t.Consent(g.consented)
+	})
+	if g.opt.Share && !same {
+		for _, s := range all {
 			s.announce(s.state().Set)
 		}
 	}

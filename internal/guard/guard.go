@@ -204,9 +204,7 @@ func (g *Guard) Configure(set roots.Set) {
 	g.configured = set
 	all := g.all()
 	g.mu.Unlock()
-	for _, s := range all {
-		s.event(func(t *roots.Tracker) roots.Step { return t.Configure(set) })
-	}
+	events(all, func(t *roots.Tracker) roots.Step { return t.Configure(set) })
 }
 
 // Configured returns the configured directories that are in force.

@@ -112,6 +112,28 @@ func (s *session) state() roots.State {
 
 // event puts an event into the tracker and does what the step says, apart from asking.
 func (s *session) event(f func(*roots.Tracker) roots.Step) roots.Step {
+	step := s.take(f)
+	if step.Changed {
+		s.announce(s.state().Set)
+	}
+	return step
+}
+
+// events puts an event into the tracker of each session. It is in force for all of them before a server is told, which may not read.
+func events(all []*session, f func(*roots.Tracker) roots.Step) {
+	var changed []*session
+	for _, s := range all {
+		if s.take(f).Changed {
+			changed = append(changed, s)
+		}
+	}
+	for _, s := range changed {
+		s.announce(s.state().Set)
+	}
+}
+
+// take is event, apart from telling the server.
+func (s *session) take(f func(*roots.Tracker) roots.Step) roots.Step {
 	s.mu.Lock()
 	was := s.tracker.State()
 	step := f(s.tracker)
@@ -129,7 +151,6 @@ func (s *session) event(f func(*roots.Tracker) roots.Step) roots.Step {
 		s.g.note(&calllog.Record{
 			Kind: calllog.RootsChanged, Session: s.id(), Reason: after.String(), Before: LogDirs(was.Set), After: LogDirs(after.Set),
 		})
-		s.announce(after.Set)
 	}
 	return step
 }
@@ -414,14 +435,16 @@ func (s *session) announce(after roots.Set) {
 	if !s.g.contained { // ours goes by what holds for each request, and never fetches the list
 		s.g.note(&calllog.Record{Kind: calllog.ListChanged, Session: s.id(), Method: "notifications/roots/list_changed", From: calllog.Guard, To: calllog.Server})
 	}
-	for told := false; !told; {
-		changed := exchange.Own(template, "notifications/roots/list_changed", nil)
-		changed.Roots = after
-		s.next.Handle(context.Background(), changed, func(exchange.Outcome) {})
-		// Who told of a later change may have been faster, and ours goes by what it hears last.
-		now := s.state().Set
-		told, after = !s.g.contained || now.Equal(after), now
-	}
+	exchange.InOrder(func() {
+		for told := false; !told; {
+			changed := exchange.Own(template, "notifications/roots/list_changed", nil)
+			changed.Roots = after
+			s.next.Handle(context.Background(), changed, func(exchange.Outcome) {})
+			// Who told of a later change may have been faster, and ours goes by what it hears last.
+			now := s.state().Set
+			told, after = !s.g.contained || now.Equal(after), now
+		}
+	})
 	if wait {
 		time.AfterFunc(settleLimit, func() { s.late(w) })
 	}

@@ -388,3 +388,48 @@ func TestAChangeOutsideIsNotTold(t *testing.T) {
 		})
 	}
 }
+
+// A server that does not read what it is told of a change holds up neither what is in force for the other sessions, nor the change that
+// comes next.
+func TestAServerThatDoesNotReadHoldsUpNoChange(t *testing.T) {
+	var dirs []roots.Dir
+	for range 3 {
+		d, err := roots.Resolve(t.TempDir(), roots.ResolveOptions{Access: roots.ReadWrite})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dirs = append(dirs, d)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		stuck, holds := make(chan struct{}), 0
+		g := guard.New(guard.Options{Server: "files", Configured: roots.NewSet(dirs...)})
+		h := g.Wrap(exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+			if r.Msg.Method() == "notifications/roots/list_changed" {
+				<-stuck
+				return
+			}
+			holds = r.Roots.Len()
+			echo(ctx, r, reply)
+		}))
+		sessions := []*exchange.Session{exchange.NewSession(t.Context()), exchange.NewSession(t.Context())}
+		for _, s := range sessions {
+			drive(t, t.Context(), h, s, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}`)
+			h.Handle(t.Context(), &exchange.Request{Msg: wire.NewNotification("notifications/initialized", nil), Session: s}, nil)
+		}
+		for n := len(dirs); n > 0; n-- {
+			held := make(chan struct{})
+			go func() {
+				defer close(held)
+				g.Configure(roots.NewSet(dirs[:n]...))
+			}()
+			synctest.Wait()
+			for i, s := range sessions {
+				if drive(t, t.Context(), h, s, `{"jsonrpc":"2.0","id":1,"method":"resources/list"}`); holds != n {
+					t.Errorf("%d directories are in force in session %d, want %d", holds, i, n)
+				}
+			}
+			<-held
+		}
+		close(stuck)
+	})
+}
