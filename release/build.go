@@ -45,7 +45,7 @@ const root = "github.com/rootbound/rootbound"
 // inlined are the packages in which calls are inlined: those that a message passes through, and what they are made of. All others
 // are smaller without, by a tenth of the program.
 var inlined = []string{
-	"runtime", "internal/runtime/...", "internal/bytealg", "internal/sync", "internal/poll", "syscall", "bytes", "strings", "unicode/utf8",
+	"runtime", "internal/runtime/...", "internal/bytealg", "internal/sync", "internal/poll", "syscall", "bytes", "unicode/utf8",
 	"github.com/go-json-experiment/json/...",
 	root + "/rootfs", root + "/internal/wire", root + "/internal/exchange", root + "/internal/legacy", root + "/internal/modern",
 	root + "/internal/guard", root + "/internal/calllog", root + "/internal/transport",
