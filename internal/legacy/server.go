@@ -144,7 +144,7 @@ func (s *Server) Connect(out *wire.Writer, ready func()) {
 	late = time.AfterFunc(replayLimit, func() { s.end(hello.Msg.ID(), exchange.Cancelled) })
 	out.Put(hello.Msg)
 	s.mu.Unlock()
-	out.Flush()
+	go out.Flush() // the new process may never read, and who connects it may hold a lock that its end needs
 }
 
 // end ends what was sent under an id with an outcome.

@@ -1,10 +1,14 @@
 package transport
 
 import (
+	"bufio"
 	"io"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/wire"
@@ -66,4 +70,68 @@ func TestARestartOfWhatIsClosed(t *testing.T) {
 			t.Errorf("closed is %t, %d were started, restarting said %v, and what waits is let go is %t", closed, started, err, answered)
 		}
 	})
+}
+
+// A server that was started again and does not read what it is told of before holds up neither its end nor who waits for the start.
+func TestARestartedServerThatDoesNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		started := 0
+		p := &Process{}
+		p.init(ProcessOptions{})
+		p.dial = func() (link, error) {
+			started++
+			reads := started == 1
+			inR, inW := io.Pipe()
+			outR, outW := io.Pipe()
+			l := &piped{read: outR, out: wire.NewWriter(inW), over: make(chan struct{}), left: make(chan struct{})}
+			l.in = closer(sync.OnceFunc(func() {
+				inR.Close()
+				outW.Close()
+				close(l.over)
+			}))
+			if reads {
+				go func() {
+					for in := bufio.NewScanner(inR); in.Scan(); {
+						if strings.Contains(in.Text(), `"id":1`) {
+							io.WriteString(outW, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`+"\n")
+						}
+					}
+				}()
+			}
+			return l, nil
+		}
+		s := exchange.NewSession(t.Context())
+		greeted := make(chan struct{})
+		hello := wire.NewRequest([]byte("1"), "initialize", []byte(`{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`))
+		p.Handle(t.Context(), &exchange.Request{Msg: hello, Session: s}, func(exchange.Outcome) { close(greeted) })
+		<-greeted
+		p.Handle(t.Context(), &exchange.Request{Msg: wire.NewNotification("notifications/initialized", nil), Session: s}, nil)
+		restarted, ready, closed := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		go func() {
+			p.Restart(func() { close(ready) })
+			close(restarted)
+		}()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		go func() {
+			p.Close()
+			close(closed)
+		}()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		for what, done := range map[string]chan struct{}{"the restart": restarted, "who waits for it": ready, "the end": closed} {
+			select {
+			case <-done:
+			default:
+				t.Errorf("%s hangs", what)
+			}
+		}
+	})
+}
+
+type closer func()
+
+func (c closer) Close() error {
+	c()
+	return nil
 }
