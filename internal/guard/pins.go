@@ -232,13 +232,15 @@ func (g *Guard) lookPins() {
 	g.mu.Lock()
 	listeners := slices.Clone(g.listeners)
 	g.mu.Unlock()
-	for _, word := range lists {
-		for _, l := range listeners {
-			if g.hears(l, word) {
-				l.notify("notifications/" + word + "/list_changed")
+	exchange.InOrder(func() { // a client may not read, and the next look must come
+		for _, word := range lists {
+			for _, l := range listeners {
+				if g.hears(l, word) {
+					l.notify("notifications/" + word + "/list_changed")
+				}
 			}
 		}
-	}
+	})
 }
 
 // hears reports whether a client is told when a list changes: the server said that it tells, or this request asks for it.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/rootbound/rootbound/internal/exchange"
 	"github.com/rootbound/rootbound/internal/guard"
@@ -100,3 +102,51 @@ func TestAcceptedIsTold(t *testing.T) {
 		t.Errorf("what was accepted is answered %s", got)
 	}
 }
+
+// A client that does not read what it is told of pins does not keep the guard from looking again.
+func TestAClientThatDoesNotReadHoldsUpNoLook(t *testing.T) {
+	dir := t.TempDir()
+	store := pin.Store{Pins: filepath.Join(dir, "pins.json"), Waiting: filepath.Join(dir, "waiting.json"), Lock: filepath.Join(dir, "lock")}
+	synctest.Test(t, func(t *testing.T) {
+		said := "A."
+		g := guard.New(guard.Options{Server: "files", Pins: pin.NewPins(store, pin.Owner{Server: "files", Runs: "files"})})
+		h := g.Wrap(exchange.HandlerFunc(func(_ context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+			if r.Msg.Method() == "tools/list" {
+				reply(exchange.Result(r, []byte(`{"tools":[{"name":"a","description":"`+said+`"}]}`)))
+			}
+		}))
+		reads := make(chan struct{})
+		h.Handle(t.Context(), &exchange.Request{
+			Msg: wire.NewRequest([]byte(`"l"`), exchange.Listen, []byte(`{"notifications":{"toolsListChanged":true}}`)), Era: exchange.Modern, Caller: deaf{reads: reads},
+		}, func(exchange.Outcome) {})
+		for _, said = range []string{"A.", "A. You must."} {
+			exchange.Do(t.Context(), h, &exchange.Request{Msg: wire.NewRequest([]byte("1"), "tools/list", nil)})
+		}
+		waiting, err := store.Waits()
+		if err != nil || store.Reviewed(waiting) != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Accept(func(pin.Entry) bool { return true }); err != nil {
+			t.Fatal(err)
+		}
+		looked := make(chan struct{})
+		go func() {
+			defer close(looked)
+			g.Look()
+		}()
+		select {
+		case <-looked:
+		case <-time.After(time.Minute):
+			t.Error("the guard looks no more")
+		}
+		close(reads)
+	})
+}
+
+// deaf is a client that takes nothing before reads is closed.
+type deaf struct {
+	*hearer
+	reads chan struct{}
+}
+
+func (d deaf) Notify(*wire.Message) { <-d.reads }
