@@ -127,9 +127,11 @@ func events(all []*session, f func(*roots.Tracker) roots.Step) {
 			changed = append(changed, s)
 		}
 	}
-	for _, s := range changed {
-		s.announce(s.state().Set)
+	var told sync.WaitGroup
+	for _, s := range changed { // at once: one that does not read takes its time
+		told.Go(func() { s.announce(s.state().Set) })
 	}
+	told.Wait()
 }
 
 // take is event, apart from telling the server.

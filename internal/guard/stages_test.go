@@ -417,7 +417,7 @@ func TestAServerThatDoesNotReadHoldsUpNoChange(t *testing.T) {
 			h.Handle(t.Context(), &exchange.Request{Msg: wire.NewNotification("notifications/initialized", nil), Session: s}, nil)
 		}
 		for n := len(dirs); n > 0; n-- {
-			held := make(chan struct{})
+			held, began := make(chan struct{}), time.Now()
 			go func() {
 				defer close(held)
 				g.Configure(roots.NewSet(dirs[:n]...))
@@ -429,6 +429,9 @@ func TestAServerThatDoesNotReadHoldsUpNoChange(t *testing.T) {
 				}
 			}
 			<-held
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("the next change waits for %v, with %d sessions", took, len(sessions))
+			}
 		}
 		close(stuck)
 	})
