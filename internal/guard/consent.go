@@ -52,9 +52,7 @@ func (g *Guard) consent() {
 		return t.Consent(g.consented)
 	})
 	if g.opt.Share && !same {
-		for _, s := range all {
-			s.announce(s.state().Set)
-		}
+		announce(all)
 	}
 }
 

@@ -305,11 +305,13 @@ func (g *Guard) Look() {
 	if other {
 		g.opt.Board.Changed()
 	}
+	var others []*session
 	for _, s := range all {
-		if s.saw(changes) {
-			s.look()
+		if s.saw(changes) && s.look() {
+			others = append(others, s)
 		}
 	}
+	announce(others)
 }
 
 // fullLooks is after how many looks each session looks for itself.

@@ -127,8 +127,13 @@ func events(all []*session, f func(*roots.Tracker) roots.Step) {
 			changed = append(changed, s)
 		}
 	}
+	announce(changed)
+}
+
+// announce tells the servers of sessions what holds now. At once: one that does not read takes its time.
+func announce(all []*session) {
 	var told sync.WaitGroup
-	for _, s := range changed { // at once: one that does not read takes its time
+	for _, s := range all {
 		told.Go(func() { s.announce(s.state().Set) })
 	}
 	told.Wait()
@@ -571,15 +576,17 @@ func (s *session) saw(changes int) bool {
 	return look
 }
 
-// look looks at the directories that are configured and listed, and tells the tracker.
-func (s *session) look() {
+// look looks at the directories that are configured and listed, tells the tracker, and reports whether something else holds now.
+func (s *session) look() (changed bool) {
 	state := s.state()
 	for _, set := range []roots.Set{state.Configured, state.List} {
 		for _, d := range set.Dirs() {
 			now, err := d.Refresh()
-			s.event(func(t *roots.Tracker) roots.Step { return t.Checked(d.Path, now, err) })
+			step := s.take(func(t *roots.Tracker) roots.Step { return t.Checked(d.Path, now, err) })
+			changed = changed || step.Changed
 		}
 	}
+	return changed
 }
 
 func formatList(list []roots.Root) []byte {

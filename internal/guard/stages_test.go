@@ -416,11 +416,11 @@ func TestAServerThatDoesNotReadHoldsUpNoChange(t *testing.T) {
 			drive(t, t.Context(), h, s, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}`)
 			h.Handle(t.Context(), &exchange.Request{Msg: wire.NewNotification("notifications/initialized", nil), Session: s}, nil)
 		}
-		for n := len(dirs); n > 0; n-- {
-			held, began := make(chan struct{}), time.Now()
+		change := func(n int, change func()) {
+			done, began := make(chan struct{}), time.Now()
 			go func() {
-				defer close(held)
-				g.Configure(roots.NewSet(dirs[:n]...))
+				defer close(done)
+				change()
 			}()
 			synctest.Wait()
 			for i, s := range sessions {
@@ -428,11 +428,18 @@ func TestAServerThatDoesNotReadHoldsUpNoChange(t *testing.T) {
 					t.Errorf("%d directories are in force in session %d, want %d", holds, i, n)
 				}
 			}
-			<-held
+			<-done
 			if took := time.Since(began); took > time.Second {
 				t.Errorf("the next change waits for %v, with %d sessions", took, len(sessions))
 			}
 		}
+		for n := len(dirs); n > 1; n-- {
+			change(n, func() { g.Configure(roots.NewSet(dirs[:n]...)) })
+		}
+		if err := os.Remove(dirs[1].Path); err != nil {
+			t.Fatal(err)
+		}
+		change(1, g.Look)
 		close(stuck)
 	})
 }
