@@ -16,7 +16,6 @@ import (
 	"github.com/rootbound/rootbound/internal/pin"
 	"github.com/rootbound/rootbound/internal/policy"
 	"github.com/rootbound/rootbound/internal/wire"
-	"github.com/rootbound/rootbound/roots"
 )
 
 // Approval is how a person is asked, where policy says so.
@@ -582,12 +581,7 @@ func (a *asking) run(answer approval.Answer, text string) {
 // looks at them by itself. The error says what of it is refused now.
 func (g *Guard) again(r *exchange.Request) (*exchange.Request, error) {
 	c := *r
-	switch configured := g.Configured(); {
-	case r.Session != nil:
-		c.Roots = g.session(r).state().Set
-	case g.opt.ClientRoots != roots.Accept || configured.Len() > 0:
-		c.Roots = r.Roots.Intersect(configured)
-	}
+	c.Roots = g.session(r).state().Set
 	if g.contained || !pathargs.Judges(r.Msg.Method()) {
 		return &c, nil
 	}

@@ -39,6 +39,7 @@ func (g *Guard) consent() {
 	g.mu.Lock()
 	told, same := g.damaged == fault, g.consented.Equal(set)
 	g.consented, g.damaged = set, fault
+	g.given++
 	all := g.all()
 	g.mu.Unlock()
 	g.consenting.Unlock()

@@ -108,6 +108,7 @@ type Guard struct {
 	mu         sync.Mutex
 	configured roots.Set
 	consented  roots.Set
+	given      int        // how often these two were set
 	started    *roots.Set // what the server was started with; nil before
 	restarting sync.Mutex // held while it is started again
 	consenting sync.Mutex // held while it is found out what was consented to
@@ -202,6 +203,7 @@ func (g *Guard) checked(h exchange.Handler) exchange.Handler {
 func (g *Guard) Configure(set roots.Set) {
 	g.mu.Lock()
 	g.configured = set
+	g.given++
 	all := g.all()
 	g.mu.Unlock()
 	events(all, func(t *roots.Tracker) roots.Step { return t.Configure(set) })
@@ -333,7 +335,7 @@ func (g *Guard) enter(r *exchange.Request, next exchange.Handler) *session {
 	if s := g.sessions[r.Session]; s != nil {
 		return s
 	}
-	s := &session{g: g, next: next, of: r.Session, tracker: roots.NewTracker(g.opt.ClientRoots, g.configured)}
+	s := &session{g: g, next: next, of: r.Session, given: g.given, tracker: roots.NewTracker(g.opt.ClientRoots, g.configured)}
 	s.tracker.Consent(g.consented)
 	if r.Session != nil && next != nil {
 		g.made++

@@ -69,10 +69,7 @@ func (g *Guard) checkResult(r *exchange.Request, o exchange.Outcome, reply func(
 
 // checkURIs is checkResult of an answer that names files: it looks at the disk.
 func (g *Guard) checkURIs(r *exchange.Request, o exchange.Outcome, result results.Result, reply func(exchange.Outcome)) {
-	set := r.Roots
-	if r.Session != nil {
-		set = g.session(r).state().Set // the client's list may have changed since the request came
-	}
+	set := g.session(r).state().Set // which may be others than when the request came
 	result.Outside = func(uri string) bool { return g.outside(uri, set) }
 	reply(g.judged(r, o, g.results.Check(result)))
 }

@@ -32,12 +32,13 @@ type session struct {
 	g    *Guard
 	next exchange.Handler // behind the roots stage
 	of   *exchange.Session
-	n    int // which of all sessions of the guard
+	n    int // which of all sessions of the guard; 0 where it is of one request
 
 	mu        sync.Mutex
 	client    *client // what a client without a handshake says of itself; nil before it did
 	tracker   *roots.Tracker
 	changes   int       // of the configured directories that it has looked at
+	given     int       // which of those and of the consents it goes by, where it is of one request
 	waiting   []*waiter // requests that wait for the client's answer
 	greeted   bool      // the server had its handshake
 	stateless bool      // it gets requests without one
@@ -107,6 +108,22 @@ func (g *Guard) rootsStage(next exchange.Handler) exchange.Handler {
 func (s *session) state() roots.State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.now()
+}
+
+// now is what holds for the client now. Where nothing connects its requests nothing tells the session of one of them what is configured
+// and consented to since. The caller holds mu.
+func (s *session) now() roots.State {
+	if s.n == 0 {
+		s.g.mu.Lock()
+		configured, consented, given := s.g.configured, s.g.consented, s.g.given
+		s.g.mu.Unlock()
+		if given != s.given {
+			s.given = given
+			s.tracker.Configure(configured)
+			s.tracker.Consent(consented)
+		}
+	}
 	return s.tracker.State()
 }
 
@@ -142,7 +159,7 @@ func announce(all []*session) {
 // take is event, apart from telling the server.
 func (s *session) take(f func(*roots.Tracker) roots.Step) roots.Step {
 	s.mu.Lock()
-	was := s.tracker.State()
+	was := s.now()
 	step := f(s.tracker)
 	after := s.tracker.State()
 	s.mu.Unlock()
@@ -390,7 +407,7 @@ func (s *session) settle(ctx context.Context, reply func(exchange.Outcome), do f
 // send sends r, which is the roots stage's own copy, on with the roots that hold now.
 func (s *session) send(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
 	s.mu.Lock()
-	r.Roots = s.tracker.State().Set
+	r.Roots = s.now().Set
 	s.open++
 	s.mu.Unlock()
 	s.forward(ctx, r, func(o exchange.Outcome) {
@@ -678,20 +695,6 @@ func questionID(q exchange.Question) string {
 	return "server " + q.Key
 }
 
-// holds is what holds for the client now, also where nothing connects its requests and the session is of one only.
-func (s *session) holds() roots.Set {
-	s.g.mu.Lock()
-	configured, consented, kept := s.g.configured, s.g.consented, s.n > 0
-	s.g.mu.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !kept {
-		s.tracker.Configure(configured)
-		s.tracker.Consent(consented)
-	}
-	return s.tracker.State().Set
-}
-
 // rootsCaller is a client whose questions for roots are answered here, whatever it declared, and which hears of changes inside of
 // them only.
 type rootsCaller struct {
@@ -712,7 +715,7 @@ func (c *rootsCaller) Notify(m *wire.Message) {
 	}
 	exchange.InOrder(func() { // a disk may be slow
 		g := c.s.g
-		if g.inside("resources/subscribe", m.Params(), c.s.holds()) {
+		if g.inside("resources/subscribe", m.Params(), c.s.state().Set) {
 			c.Caller.Notify(m)
 			return
 		}
