@@ -29,14 +29,7 @@ func (c slow) Ask(ctx context.Context, qs []exchange.Question, answer func([]exc
 // What is taken away while a request is open is away for all that comes after, also where nothing connects the requests of a client and so
 // nothing of it hears of the change.
 func TestNarrowedWhileARequestIsOpen(t *testing.T) {
-	var dirs []roots.Dir
-	for range 2 {
-		d, err := roots.Resolve(t.TempDir(), roots.ResolveOptions{Access: roots.ReadWrite})
-		if err != nil {
-			t.Fatal(err)
-		}
-		dirs = append(dirs, d)
-	}
+	dirs := newDirs(t, 2)
 	gone := dirs[1]
 	list := `{"roots":[{"uri":` + string(wire.Quote(roots.FileURI(dirs[0].Path))) + `},{"uri":` + string(wire.Quote(roots.FileURI(gone.Path))) + `}]}`
 	inGone := string(wire.Quote(filepath.Join(gone.Path, "f")))

@@ -43,6 +43,19 @@ func (c caller) Ask(ctx context.Context, qs []exchange.Question, answer func([]e
 	answer(answers)
 }
 
+// newDirs makes directories that may be read and written.
+func newDirs(t *testing.T, n int) []roots.Dir {
+	t.Helper()
+	dirs := make([]roots.Dir, n)
+	for i := range dirs {
+		var err error
+		if dirs[i], err = roots.Resolve(t.TempDir(), roots.ResolveOptions{Access: roots.ReadWrite}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dirs
+}
+
 // FuzzStages holds the chain to its contract before a server that replies at once, twice, late, never, or asks in
 // mid-call, and a client that answers well, badly or never: each request that the server answers is answered once, and
 // none that the server never got is left open when its client goes.
@@ -151,13 +164,7 @@ func FuzzStages(f *testing.F) {
 
 // A server of ours lists the roots, and tells of a change of them: both by what the request brings.
 func TestRequestsBringTheRootsThatHold(t *testing.T) {
-	dirs := make([]roots.Dir, 2)
-	for i := range dirs {
-		var err error
-		if dirs[i], err = roots.Resolve(t.TempDir(), roots.ResolveOptions{Access: roots.ReadWrite}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dirs := newDirs(t, 2)
 	got := map[string]roots.Set{}
 	server := exchange.HandlerFunc(func(ctx context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
 		got[r.Msg.Method()] = r.Roots
@@ -195,14 +202,7 @@ func TestRequestsBringTheRootsThatHold(t *testing.T) {
 // A handshake server behind stateless clients may ask for its roots while it is started again with others: there was no handshake
 // of a client to begin anything of ours with.
 func TestAQuestionDuringAStartAnewWithoutAHandshake(t *testing.T) {
-	var dirs []roots.Dir
-	for range 2 {
-		d, err := roots.Resolve(t.TempDir(), roots.ResolveOptions{Access: roots.ReadWrite})
-		if err != nil {
-			t.Fatal(err)
-		}
-		dirs = append(dirs, d)
-	}
+	dirs := newDirs(t, 2)
 	begun := make(chan struct{})
 	g := guard.New(guard.Options{
 		Server: "files", Configured: roots.NewSet(dirs[0]), ClientRoots: roots.Ignore, Held: true,
@@ -346,14 +346,7 @@ func (h hears) Notify(m *wire.Message) { *h.got = append(*h.got, wire.GetString(
 // A change of what is followed is told by the roots that hold when it comes, also where nothing connects the requests of a client and so
 // nothing of it hears that they are others.
 func TestAChangeOutsideIsNotTold(t *testing.T) {
-	var dirs []roots.Dir
-	for range 2 {
-		d, err := roots.Resolve(t.TempDir(), roots.ResolveOptions{Access: roots.ReadWrite})
-		if err != nil {
-			t.Fatal(err)
-		}
-		dirs = append(dirs, d)
-	}
+	dirs := newDirs(t, 2)
 	uris := []string{roots.FileURI(filepath.Join(dirs[0].Path, "f.txt")), roots.FileURI(filepath.Join(dirs[1].Path, "f.txt"))}
 	for name, session := range map[string]*exchange.Session{"without a session": nil, "of a session": exchange.NewSession(t.Context())} {
 		t.Run(name, func(t *testing.T) {
@@ -392,14 +385,7 @@ func TestAChangeOutsideIsNotTold(t *testing.T) {
 // A server that does not read what it is told of a change holds up neither what is in force for the other sessions, nor the change that
 // comes next.
 func TestAServerThatDoesNotReadHoldsUpNoChange(t *testing.T) {
-	var dirs []roots.Dir
-	for range 3 {
-		d, err := roots.Resolve(t.TempDir(), roots.ResolveOptions{Access: roots.ReadWrite})
-		if err != nil {
-			t.Fatal(err)
-		}
-		dirs = append(dirs, d)
-	}
+	dirs := newDirs(t, 3)
 	synctest.Test(t, func(t *testing.T) {
 		stuck, holds := make(chan struct{}), 0
 		g := guard.New(guard.Options{Server: "files", Configured: roots.NewSet(dirs...)})

@@ -78,13 +78,7 @@ func (s oneRoot) Handle(ctx context.Context, r *exchange.Request, reply func(exc
 func TestAYesIsNotForOtherRoots(t *testing.T) {
 	var dirs []roots.Dir
 	a := newAsked(t, policy.Never, func(o *guard.Options) {
-		for range 2 {
-			d, err := roots.Resolve(t.TempDir(), roots.ResolveOptions{Access: roots.ReadWrite})
-			if err != nil {
-				t.Fatal(err)
-			}
-			dirs = append(dirs, d)
-		}
+		dirs = newDirs(t, 2)
 		o.Configured = roots.NewSet(dirs...)
 	})
 	a.contained, a.server = true, oneRoot{a, dirs[0].Path}
