@@ -55,7 +55,7 @@ A yes can be good for more, as far as the rule lets it: for this session (--sess
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				if cmd.Flags().NFlag() > 0 {
-					return usageError{withHint(errors.New("which call is allowed?"), "write `rootbound approve ID`; `rootbound approve list` shows what waits")}
+					return usageError{Err: withHint(errors.New("which call is allowed?"), "write `rootbound approve ID`; `rootbound approve list` shows what waits")}
 				}
 				if a.interactive() {
 					return a.watchQuestions(cmd.Context())

@@ -49,9 +49,7 @@ type app struct {
 }
 
 // usageError is a command line that cannot be understood.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
+type usageError = config.UsageError
 
 // hintError is an error with the way out.
 type hintError struct {
@@ -121,7 +119,6 @@ func (r *remembering) Write(b []byte) (int, error) {
 func (a *app) exit(err error) int {
 	var status exitStatus
 	var usage usageError
-	var flags config.UsageError
 	switch {
 	case err == nil:
 		return exitDone
@@ -131,7 +128,7 @@ func (a *app) exit(err error) int {
 		return exitDone
 	}
 	io.WriteString(a.err, complaint(err))
-	if errors.As(err, &usage) || errors.As(err, &flags) {
+	if errors.As(err, &usage) {
 		return exitUsage
 	}
 	return exitError
@@ -198,7 +195,7 @@ and see what happened with ` + "`rootbound log`" + `. Without a command it says 
 				hint = fmt.Sprintf("did you mean `--%s`? ", near) + hint
 			}
 		}
-		return usageError{withHint(err, hint)}
+		return usageError{Err: withHint(err, hint)}
 	})
 	root.AddGroup(
 		&cobra.Group{ID: groupRun, Title: "Run:"},
@@ -260,7 +257,7 @@ func Command() *cobra.Command {
 func helpOn(root *cobra.Command, names []string) error {
 	cmd, rest, err := root.Find(names)
 	if err != nil {
-		return usageError{err}
+		return usageError{Err: err}
 	}
 	if len(rest) > 0 {
 		return unknownCommand(cmd, rest[0])
@@ -288,7 +285,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	if near, ok := launch.Nearest(name, names); ok {
 		hint = fmt.Sprintf("did you mean `%s %s`?", cmd.CommandPath(), near)
 	}
-	return usageError{withHint(fmt.Errorf("unknown command %q", name), hint)}
+	return usageError{Err: withHint(fmt.Errorf("unknown command %q", name), hint)}
 }
 
 // usageArgs makes what f refuses, missing arguments or too many, wrong usage.
@@ -302,7 +299,7 @@ func usageArgs(f cobra.PositionalArgs) cobra.PositionalArgs {
 			err = fmt.Errorf("reading the arguments %q: there are too many", args)
 		}
 		form := strings.TrimSuffix(cmd.UseLine(), " [flags]")
-		return usageError{withHint(err, fmt.Sprintf("write `%s`; see `%s --help`", form, cmd.CommandPath()))}
+		return usageError{Err: withHint(err, fmt.Sprintf("write `%s`; see `%s --help`", form, cmd.CommandPath()))}
 	}
 }
 

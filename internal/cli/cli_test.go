@@ -16,7 +16,7 @@ func TestComplaint(t *testing.T) {
 		want string
 	}{
 		{errors.New("reading it: no"), "rootbound: error: reading it: no\n"},
-		{usageError{withHint(errors.New("no"), "do it")}, "rootbound: error: no\nrootbound: hint: do it\n"},
+		{usageError{Err: withHint(errors.New("no"), "do it")}, "rootbound: error: no\nrootbound: hint: do it\n"},
 		{denied, "rootbound: error: writing configuration \"/c.toml\": permission denied\nrootbound: hint: look at who owns that, and at the rights of the directories above it\n"},
 		{fmt.Errorf("writing it: %w", syscall.ENOSPC), "rootbound: error: writing it: " + syscall.ENOSPC.Error() + "\nrootbound: hint: make room there; `rootbound purge` lists what Rootbound keeps\n"},
 		{fmt.Errorf("writing it: %w", syscall.EROFS), "rootbound: error: writing it: " + syscall.EROFS.Error() + "\nrootbound: hint: what is to be written lies on a file system that is mounted to be read only; HOME, or XDG_CONFIG_HOME and XDG_STATE_HOME, say where that is\n"},

@@ -28,7 +28,7 @@ func knownClient(id string) error {
 	if _, ok := clientconf.Lookup(id); ok {
 		return nil
 	}
-	return usageError{withHint(fmt.Errorf("there is no client %q", id), among(id, clientNames()))}
+	return usageError{Err: withHint(fmt.Errorf("there is no client %q", id), among(id, clientNames()))}
 }
 
 // among is the hint for a word that is none of some.

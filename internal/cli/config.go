@@ -287,7 +287,7 @@ flag names stays. Where it is the active workspace by its name, that follows.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			given := cmd.Flags().Changed
 			if !given("name") && !given("access") && !given("pin") {
-				return usageError{withHint(errors.New("what is to be set?"), "write --name NAME, --access ro or --pin")}
+				return usageError{Err: withHint(errors.New("what is to be set?"), "write --name NAME, --access ro or --pin")}
 			}
 			return a.edit(*file, func(path string) (config.Change, error) {
 				return ofRoot(config.SetRoot(path, *server, absolute(args[0]), func(r config.Root) config.Root {
@@ -391,7 +391,7 @@ func (a *app) addRoot(file, server, value, access string, pin bool) error {
 	cwd, _ := os.Getwd()
 	d, err := config.ParseDirFlag("DIR", value, roots.ReadWrite, cwd)
 	if err != nil {
-		return usageError{err}
+		return usageError{Err: err}
 	}
 	rights, _ := config.AccessOf(access)
 	before := a.held(file, server)

@@ -106,7 +106,7 @@ func (a *app) machine(o doctorOptions) (doctor.Machine, []*clientconf.File, erro
 		m.Host.Project, m.Host.Env = "", nil
 	}
 	if len(o.clients) != 1 {
-		return m, nil, usageError{withHint(errors.New("--file needs one --client, by whose grammar the file is read"), "write --client NAME; "+among("", clientNames()))}
+		return m, nil, usageError{Err: withHint(errors.New("--file needs one --client, by whose grammar the file is read"), "write --client NAME; "+among("", clientNames()))}
 	}
 	path, err := filepath.Abs(o.file)
 	if err != nil {
@@ -119,9 +119,9 @@ func (a *app) machine(o doctorOptions) (doctor.Machine, []*clientconf.File, erro
 func (a *app) doctor(ctx context.Context, o doctorOptions) error {
 	switch {
 	case o.json && o.sarif || o.fix && (o.json || o.sarif):
-		return usageError{withHint(errors.New("only one of --json, --sarif and --fix can be had at once"), "see `rootbound doctor --help`")}
+		return usageError{Err: withHint(errors.New("only one of --json, --sarif and --fix can be had at once"), "see `rootbound doctor --help`")}
 	case o.live && (o.file != "" || o.home != ""):
-		return usageError{withHint(errors.New("--live starts your own servers: it goes with neither --file nor --home"), "see `rootbound doctor --help`")}
+		return usageError{Err: withHint(errors.New("--live starts your own servers: it goes with neither --file nor --home"), "see `rootbound doctor --help`")}
 	}
 	m, files, err := a.machine(o)
 	if err != nil {

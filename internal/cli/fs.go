@@ -81,7 +81,7 @@ With --listen it serves clients over HTTP instead, until a signal comes.
 			for _, arg := range args {
 				d, err := config.ParseDirFlag("DIR", arg, roots.ReadWrite, cwd)
 				if err != nil {
-					return usageError{err}
+					return usageError{Err: err}
 				}
 				dirs = append(dirs, d)
 			}
@@ -121,7 +121,7 @@ const (
 func (a *app) serveFiles(ctx context.Context, flags config.Flags, f fsFlags, clients listening) error {
 	deny, err := fsserver.NewDeny(f.deny, !f.compat && !f.noDefaultDeny)
 	if err != nil {
-		return usageError{fmt.Errorf("reading --deny: %w", err)}
+		return usageError{Err: fmt.Errorf("reading --deny: %w", err)}
 	}
 	flags.Partial = true
 	plan, err := a.plan(flags)

@@ -75,16 +75,16 @@ func (l *listening) flags(cmd *cobra.Command) {
 func (l *listening) open(a *app) (net.Listener, *streamable.Options, error) {
 	if l.address == "" {
 		if l.remote || l.hosts != nil || l.token != "" || l.cert != "" || l.key != "" || l.client != "" || l.stateKey != "" || l.sessions != 0 {
-			return nil, nil, usageError{withHint(errors.New("saying how to listen, and not where"), "add --listen HOST:PORT")}
+			return nil, nil, usageError{Err: withHint(errors.New("saying how to listen, and not where"), "add --listen HOST:PORT")}
 		}
 		return nil, nil, nil
 	}
 	host, port, err := net.SplitHostPort(l.address)
 	if err != nil || host == "" || port == "" {
-		return nil, nil, usageError{withHint(fmt.Errorf("reading --listen %q: it must name a host and a port", l.address), "write --listen 127.0.0.1:8080, or port 0 for any that is free")}
+		return nil, nil, usageError{Err: withHint(fmt.Errorf("reading --listen %q: it must name a host and a port", l.address), "write --listen 127.0.0.1:8080, or port 0 for any that is free")}
 	}
 	if l.sessions < 0 || l.idle <= 0 {
-		return nil, nil, usageError{errors.New("reading --max-sessions and --session-idle: they must be more than nothing")}
+		return nil, nil, usageError{Err: errors.New("reading --max-sessions and --session-idle: they must be more than nothing")}
 	}
 	o := &streamable.Options{Hosts: l.hosts, Sessions: l.sessions, Idle: l.idle}
 	if o.Token, err = l.readToken(a); err != nil {
@@ -105,10 +105,10 @@ func (l *listening) open(a *app) (net.Listener, *streamable.Options, error) {
 	if !addr.IP.IsLoopback() {
 		switch {
 		case !l.remote:
-			return nil, nil, usageError{withHint(fmt.Errorf("listening on %s, which other machines may reach", l.address),
+			return nil, nil, usageError{Err: withHint(fmt.Errorf("listening on %s, which other machines may reach", l.address),
 				"listen on 127.0.0.1, or add --allow-remote, with --auth-token-file FILE or --tls-client-ca FILE")}
 		case o.Token == "" && l.client == "":
-			return nil, nil, usageError{withHint(fmt.Errorf("listening on %s, where anybody could use the server", l.address),
+			return nil, nil, usageError{Err: withHint(fmt.Errorf("listening on %s, where anybody could use the server", l.address),
 				"add --auth-token-file FILE, or --tls-client-ca FILE: a certificate of this server's alone does not say who its client is")}
 		}
 		if net.ParseIP(host) == nil {
@@ -189,7 +189,7 @@ func (l *listening) readTLS() (*tls.Config, error) {
 	case l.cert == "" && l.key == "" && l.client == "":
 		return nil, nil
 	case l.cert == "" || l.key == "":
-		return nil, usageError{errors.New("reading --tls-cert and --tls-key: TLS needs both")}
+		return nil, usageError{Err: errors.New("reading --tls-cert and --tls-key: TLS needs both")}
 	}
 	pair, err := tls.LoadX509KeyPair(l.cert, l.key)
 	if err != nil {

@@ -122,7 +122,7 @@ func parseSince(s string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, usageError{withHint(fmt.Errorf("--since %q is no time", s), "write "+sinceForms)}
+	return time.Time{}, usageError{Err: withHint(fmt.Errorf("--since %q is no time", s), "write "+sinceForms)}
 }
 
 // parseAgo reads a duration that is not negative: one of Go's, with days before it or alone.

@@ -63,13 +63,13 @@ Without URL the logins are listed. --forget takes one back.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				if cmd.Flags().NFlag() > 0 {
-					return usageError{withHint(errors.New("which server?"), "write `rootbound login URL`; without URL and flags the logins are listed")}
+					return usageError{Err: withHint(errors.New("which server?"), "write `rootbound login URL`; without URL and flags the logins are listed")}
 				}
 				return a.listLogins()
 			}
 			u, err := config.ParseURL(args[0])
 			if err != nil {
-				return usageError{fmt.Errorf("reading the URL: %w", err)}
+				return usageError{Err: fmt.Errorf("reading the URL: %w", err)}
 			}
 			store, err := a.logins()
 			if err != nil {

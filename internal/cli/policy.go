@@ -90,7 +90,7 @@ func (a *app) printPreset(args []string) error {
 	if len(args) == 1 {
 		text, err := config.Preset(args[0])
 		if err != nil {
-			return usageError{err}
+			return usageError{Err: err}
 		}
 		_, err = a.out.Write(text)
 		return err

@@ -36,7 +36,7 @@ func (a *app) programPath(given string) (string, error) {
 			err = errors.New("it has to be called rootbound, by which unwrap knows it")
 		}
 		if err != nil {
-			return "", usageError{fmt.Errorf("looking at --program %q: %w", given, err)}
+			return "", usageError{Err: fmt.Errorf("looking at --program %q: %w", given, err)}
 		}
 		return path, nil
 	}

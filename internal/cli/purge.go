@@ -59,7 +59,7 @@ func (a *app) purge(names []string, all, yes bool) error {
 		if slices.Contains(belongings, name) {
 			continue
 		}
-		return usageError{withHint(fmt.Errorf("nothing of ours is called %q", name), among(name, belongings))}
+		return usageError{Err: withHint(fmt.Errorf("nothing of ours is called %q", name), among(name, belongings))}
 	}
 	list, wrappedIn, err := a.belongings()
 	if err != nil {

@@ -210,7 +210,7 @@ func (a *app) run(ctx context.Context, f config.Flags, o runOptions) error {
 		if o.learn != nil {
 			command = "learn"
 		}
-		return usageError{withHint(err, fmt.Sprintf("write `rootbound %s -- COMMAND`; see `rootbound %[1]s --help`", command))}
+		return usageError{Err: withHint(err, fmt.Sprintf("write `rootbound %s -- COMMAND`; see `rootbound %[1]s --help`", command))}
 	}
 	if plan.URL.Given() {
 		return a.runRemote(ctx, f, plan, o)

@@ -65,7 +65,7 @@ func (a *app) serveUI(ctx context.Context, address string, open bool) error {
 	l, err := ui.Listen(address)
 	switch {
 	case errors.Is(err, ui.ErrAddress):
-		return usageError{withHint(err, "write --listen 127.0.0.1:0")}
+		return usageError{Err: withHint(err, "write --listen 127.0.0.1:0")}
 	case err != nil:
 		return err
 	}

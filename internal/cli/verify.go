@@ -115,7 +115,7 @@ Exit codes: 0 nothing of what --fail-on says was found, 1 error, or the server d
 
 func (a *app) verify(ctx context.Context, v verifying) error {
 	if err := verify.CheckOnly(v.only); err != nil {
-		return usageError{withHint(fmt.Errorf("--only: %w", err), "`rootbound verify --list` lists the cases")}
+		return usageError{Err: withHint(fmt.Errorf("--only: %w", err), "`rootbound verify --list` lists the cases")}
 	}
 	if v.list {
 		rows := [][]string{}
@@ -126,14 +126,14 @@ func (a *app) verify(ctx context.Context, v verifying) error {
 	}
 	tools, err := namedTools(v.tools)
 	if err != nil {
-		return usageError{err}
+		return usageError{Err: err}
 	}
 	if err := transport.Adopt(); err != nil { // so that nothing that leaves a server's process group stays
 		return fmt.Errorf("adopting what servers start: %w", err)
 	}
 	if v.self {
 		if len(v.Command) > 0 || v.URL != "" {
-			return usageError{errors.New("--self tries rootbound itself, and no other server")}
+			return usageError{Err: errors.New("--self tries rootbound itself, and no other server")}
 		}
 		return a.verifySelf(ctx, v)
 	}
@@ -366,7 +366,7 @@ func (a *app) newTested(ctx context.Context, v verifying, workspace string) (*te
 	flags := v.Flags
 	switch {
 	case !v.here && len(v.Roots) > 0:
-		return nil, usageError{errors.New("--root says what --here asks about; else the roots are those of a workspace")}
+		return nil, usageError{Err: errors.New("--root says what --here asks about; else the roots are those of a workspace")}
 	case !v.here:
 		for _, name := range verify.Roots {
 			dir := filepath.Join(workspace, name)
@@ -384,7 +384,7 @@ func (a *app) newTested(ctx context.Context, v verifying, workspace string) (*te
 		return nil, err
 	}
 	if err := plan.Runnable(); err != nil {
-		return nil, usageError{withHint(err, "write `rootbound verify -- COMMAND`; see `rootbound verify --help`")}
+		return nil, usageError{Err: withHint(err, "write `rootbound verify -- COMMAND`; see `rootbound verify --help`")}
 	}
 	var here []string
 	if v.here {
@@ -481,7 +481,7 @@ func (a *app) clientServer(file, name string) (*doctor.Startable, error) {
 		names = append(names, serverNames(f)...)
 	}
 	if len(names) > 0 && !slices.Contains(names, name) {
-		return nil, usageError{withHint(fmt.Errorf("%s: there is no server %q", file, name), among(name, names))}
+		return nil, usageError{Err: withHint(fmt.Errorf("%s: there is no server %q", file, name), among(name, names))}
 	}
 	return nil, nil
 }

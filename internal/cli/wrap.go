@@ -122,7 +122,7 @@ func realPath(path string) string {
 // configured finds the files of the named clients, each once.
 func (a *app) configured(o wrapOptions, ids []string) (*configured, error) {
 	if len(ids) == 0 && !o.all {
-		return nil, usageError{withHint(errors.New("name a client, or --all"), "there are "+strings.Join(clientNames(), ", "))}
+		return nil, usageError{Err: withHint(errors.New("name a client, or --all"), "there are "+strings.Join(clientNames(), ", "))}
 	}
 	for _, id := range ids {
 		if err := knownClient(id); err != nil {
@@ -220,7 +220,7 @@ func (o wrapOptions) done(client *clientconf.Client, changed string) string {
 
 func (a *app) wrap(o wrapOptions, ids []string) error {
 	if o.print && o.write {
-		return usageError{errors.New("--print writes nothing: give it without --write")}
+		return usageError{Err: errors.New("--print writes nothing: give it without --write")}
 	}
 	if writer, ok := clientconf.Written(ids); ok {
 		return withHint(fmt.Errorf("%s: %s", writer.Name, writer.ReadOnly),

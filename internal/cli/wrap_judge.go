@@ -171,7 +171,7 @@ func (o wrapOptions) boundary() (options []string, set roots.Set, err error) {
 	for _, f := range o.dirs {
 		d, err := roots.Resolve(f.Dir, roots.ResolveOptions{Name: f.Name, Access: f.Access, AllowBroad: true})
 		if err != nil {
-			return nil, set, usageError{fmt.Errorf("looking at %s: %w", f.Flag, err)}
+			return nil, set, usageError{Err: fmt.Errorf("looking at %s: %w", f.Flag, err)}
 		}
 		list = append(list, d)
 		value := d.Spellings[len(d.Spellings)-1]

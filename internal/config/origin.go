@@ -48,7 +48,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%s: %s", e.File, e.Pos, e.Msg)
 }
 
-// UsageError is a fault of the flags: a value that cannot be understood, or flags that cannot go together.
+// UsageError is a fault of the command line: what cannot be understood, or cannot go together.
 type UsageError struct{ Err error }
 
 // Error returns the text of Err.
