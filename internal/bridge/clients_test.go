@@ -39,26 +39,10 @@ func TestWhatCouldBeForTwoClientsIsForNeither(t *testing.T) {
 		{2, nil, "roots/list", []int{1, 0}, false, []int{0, 0}},
 		{2, exchange.NewSession(t.Context()), "elicitation/create", []int{1, 0}, false, []int{1, 0}},
 	} {
-		var hub exchange.Caller
-		server := exchange.HandlerFunc(func(_ context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
-			switch r.Msg.Method() {
-			case exchange.Listen:
-				hub = r.Caller
-			case "initialize":
-				reply(exchange.Result(r, []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`)))
-			case "ping":
-				reply(exchange.Result(r, []byte("{}")))
-			}
-		})
-		down := bridge.NewDown(server)
-		greeted := make(chan bool)
+		down, hub := greetedDown(t, tt.session, nil)
 		logged := meta[:len(meta)-1] + `,"io.modelcontextprotocol/logLevel":"debug"}`
 		request := func(id int, method string) *exchange.Request {
 			return &exchange.Request{Msg: scan(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{%s}}`, id, method, logged)), Era: exchange.Modern, Session: tt.session}
-		}
-		down.Greet(request(99, "server/discover"), func(_ exchange.Outcome, ok bool) { greeted <- ok })
-		if !<-greeted {
-			t.Fatal("the server was not greeted")
 		}
 		clients := make([]*hearer, tt.clients)
 		for i := range clients {
@@ -142,25 +126,9 @@ func (c *slow) CanAsk(string) bool {
 
 // A question for roots that no open request can carry is carried by one that comes while that is found out.
 func TestARequestThatComesWhileAQuestionIsParked(t *testing.T) {
-	var hub exchange.Caller
-	server := exchange.HandlerFunc(func(_ context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
-		switch r.Msg.Method() {
-		case exchange.Listen:
-			hub = r.Caller
-		case "initialize":
-			reply(exchange.Result(r, []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`)))
-		case "ping":
-			reply(exchange.Result(r, []byte("{}")))
-		}
-	})
-	down := bridge.NewDown(server)
-	greeted := make(chan bool)
+	down, hub := greetedDown(t, exchange.NewSession(t.Context()), nil)
 	request := func(method string) *exchange.Request {
 		return &exchange.Request{Msg: scan(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s}}`, method, meta)), Era: exchange.Modern, Session: exchange.NewSession(t.Context())}
-	}
-	down.Greet(request("server/discover"), func(_ exchange.Outcome, ok bool) { greeted <- ok })
-	if !<-greeted {
-		t.Fatal("the server was not greeted")
 	}
 	gives := &hearer{}
 	first := request("tools/call")

@@ -30,36 +30,49 @@ func scan(t *testing.T, line string) *wire.Message {
 	return &m
 }
 
+// greetedDown is a bridge to a handshake server that was greeted, and the end of its client there. Other, if set, takes the requests that
+// are of no handshake.
+func greetedDown(t *testing.T, session *exchange.Session, other func(hub exchange.Caller, r *exchange.Request, reply func(exchange.Outcome))) (*bridge.Down, exchange.Caller) {
+	t.Helper()
+	var hub exchange.Caller
+	down := bridge.NewDown(exchange.HandlerFunc(func(_ context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
+		switch r.Msg.Method() {
+		case exchange.Listen:
+			hub = r.Caller
+		case "initialize":
+			reply(exchange.Result(r, []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`)))
+		case "ping":
+			reply(exchange.Result(r, []byte("{}")))
+		default:
+			if other != nil {
+				other(hub, r, reply)
+			}
+		}
+	}))
+	greeted := make(chan bool)
+	down.Greet(&exchange.Request{Msg: scan(t, `{"jsonrpc":"2.0","id":99,"method":"server/discover","params":{`+meta+`}}`), Era: exchange.Modern, Session: session},
+		func(_ exchange.Outcome, ok bool) { greeted <- ok })
+	if !<-greeted {
+		t.Fatal("the server was not greeted")
+	}
+	return down, hub
+}
+
 // A question is nested deeper in the words of the other era. One that would be too deep then is refused, in either direction.
 func TestQuestionsThatAreNestedDeeply(t *testing.T) {
 	for _, tt := range []struct {
 		depth   int
 		refused bool
 	}{{9980, false}, {9990, true}, {9997, true}} {
-		var hub exchange.Caller
-		server := exchange.HandlerFunc(func(_ context.Context, r *exchange.Request, reply func(exchange.Outcome)) {
-			switch r.Msg.Method() {
-			case exchange.Listen:
-				hub = r.Caller
-			case "initialize":
-				reply(exchange.Result(r, []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`)))
-			case "ping":
-				reply(exchange.Result(r, []byte("{}")))
-			case "tools/call":
+		session := exchange.NewSession(t.Context())
+		down, _ := greetedDown(t, session, func(hub exchange.Caller, r *exchange.Request, reply func(exchange.Outcome)) {
+			if r.Msg.Method() == "tools/call" {
 				q := exchange.Question{Method: "elicitation/create", Params: nested(tt.depth), Msg: wire.NewRequest([]byte("1"), "elicitation/create", nested(tt.depth))}
 				hub.Ask(context.Background(), []exchange.Question{q}, func(a []exchange.Answer) {
 					reply(exchange.Result(r, wire.SetMember(nil, a[0].Error, "refused")))
 				})
 			}
 		})
-		session := exchange.NewSession(t.Context())
-		down := bridge.NewDown(server)
-		greeted := make(chan bool)
-		down.Greet(&exchange.Request{Msg: scan(t, `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{`+meta+`}}`), Era: exchange.Modern, Session: session},
-			func(_ exchange.Outcome, ok bool) { greeted <- ok })
-		if !<-greeted {
-			t.Fatal("the server was not greeted")
-		}
 		var out strings.Builder
 		w := wire.NewWriter(&out)
 		modern.NewClient(down, session, modern.Options{}).Receive(scan(t, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{`+meta+`,"name":"a"}}`), exchange.OnLine(w))

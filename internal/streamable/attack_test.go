@@ -150,12 +150,10 @@ func TestStormsOfResumption(t *testing.T) {
 // until waits for what a test looks at.
 func (s *server) until(ok func() bool) {
 	s.t.Helper()
-	for deadline := time.Now().Add(mcptest.Patience); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			buf := make([]byte, 1<<16)
-			s.t.Fatalf("it does not come: %s", buf[:runtime.Stack(buf, true)])
-		}
-	}
+	until(s.t, ok, func() string {
+		buf := make([]byte, 1<<16)
+		return fmt.Sprintf("it does not come: %s", buf[:runtime.Stack(buf, true)])
+	})
 }
 
 // A session that is ended says nothing more on the streams that are still open, takes nothing more, and ends them.

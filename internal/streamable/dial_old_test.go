@@ -213,9 +213,7 @@ func TestARequestWhileAStreamOfTheOldWayEnds(t *testing.T) {
 	stream := o.begin(0)
 	o.send(initialized)
 	o.send(fmt.Sprintf(call, 1))
-	for deadline := time.Now().Add(mcptest.Patience); len(o.requests("POST tools/call")) == 0 && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond)
-	}
+	until(t, func() bool { return len(o.requests("POST tools/call")) > 0 }, func() string { return "no call" })
 	close(stream)
 	o.want(`"id":1`, `"reason":"broken"`)
 	if n := len(o.requests("POST tools/call")); n != 1 {

@@ -171,9 +171,15 @@ func (p *peer) wait(part string) {
 // until waits for what a test looks at.
 func (p *peer) until(ok func() bool, what func() string) {
 	p.t.Helper()
+	until(p.t, ok, what)
+}
+
+// until waits for what a test looks at; what says what it is that did not come.
+func until(t *testing.T, ok func() bool, what func() string) {
+	t.Helper()
 	for deadline := time.Now().Add(mcptest.Patience); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			p.t.Fatal(what())
+			t.Fatal(what())
 		}
 	}
 }
